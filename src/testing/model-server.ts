@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fail, type Reply, type ScriptedCall, type StreamReply } from './model-replies';
+
+export * from './model-replies';
+
+/** A message as the client put it on the wire. */
+export interface WireMessage {
+  role: string;
+  content?: string | null | { type: string; text?: string; image_url?: { url: string; detail?: string } }[];
+  tool_calls?: { id: string; type: string; function: { name: string; arguments: string } }[];
+  tool_call_id?: string;
+}
+
+/** The body of a Chat Completions request. */
+export interface WireRequest {
+  model: string;
+  messages: WireMessage[];
+  tools?: { type: string; function: { name: string; description?: string; parameters?: unknown } }[];
+  stream?: boolean;
+  [key: string]: unknown;
+}
+
+/** What a script decides on. */
+export interface ScriptRequest {
+  body: WireRequest;
+  messages: WireMessage[];
+  /** Requests before this one, to this server. */
+  n: number;
+  /** Assistant messages in this request: 0 for the first answer of a conversation. A retried request has the same turn. */
+  turn: number;
+  /** The text of the first user message, to tell conversations apart. */
+  input: string;
+}
+
+/**
+ * What the server answers. A list answers by order of arrival, so a request that is sent again gets the next step: right for tests of
+ * retries, wrong for anything that may be killed and restarted. A function of the request is stateless; `byTurn` is the usual one.
+ * It may be async: a test can hold a request back until it is ready.
+ */
+export type Script = Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>);
+
+export interface RecordedRequest {
+  body: WireRequest;
+  headers: IncomingMessage['headers'];
+  turn: number;
+  /** When it had arrived, in epoch milliseconds. */
+  at: number;
+  /** When the client hung up before the answer was complete. */
+  closedEarlyAt?: number;
+  /** Resolves when it is over, with whoever ended it: the client early, the server by design (`cut`, `stop`), or both in good order. */
+  closed: Promise<'by-client' | 'by-server' | 'complete'>;
+}
+
+export interface ModelServer {
+  /** The base URL for clients, ending in `/v1`. */
+  url: string;
+  requests: RecordedRequest[];
+  /** Steps of a list that no request asked for. Always 0 for a function. */
+  unused(): number;
+  /** Drops what is open. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** Replies by turn: the first to a request without assistant messages, the second to one with one, … */
+export function byTurn(replies: Reply[]): (request: ScriptRequest) => Reply {
+  return ({ turn }) => replies[turn] ?? outOfScript(`the script has ${replies.length} turns, and this request is of turn ${turn + 1}`);
+}
+
+/** An OpenAI-compatible server on loopback that says what it is told to, without latency. For tests, demonstrations and measurements. */
+export async function startModelServer(script: Script, options: { port?: number } = {}): Promise<ModelServer> {
+  const requests: RecordedRequest[] = [];
+  const open = new Set<ServerResponse>();
+  const server = createServer((req, res) => {
+    open.add(res);
+    res.once('close', () => open.delete(res));
+    void serve(req, res, script, requests).catch((error) => send(res, outOfScript(`the script threw: ${error?.message ?? error}`)));
+  });
+  // A client's pooled connection must not be closed between two requests: that would be a failure nobody scripted.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    requests,
+    unused: () => (Array.isArray(script) ? Math.max(0, script.length - requests.length) : 0),
+    stop: () =>
+      new Promise((resolve) => {
+        for (const res of open) endedByServer.add(res);
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(req: IncomingMessage, res: ServerResponse, script: Script, requests: RecordedRequest[]): Promise<void> {
+  const text = await readBody(req);
+  if (req.method !== 'POST' || !req.url?.endsWith('/chat/completions')) {
+    return send(res, fail(404, { message: `the model server has no ${req.method} ${req.url}`, type: 'invalid_request_error' }));
+  }
+  const body = JSON.parse(text) as WireRequest;
+  const n = requests.length;
+  const turn = body.messages.filter((message) => message.role === 'assistant').length;
+  requests.push(record(res, { body, headers: req.headers, turn, at: Date.now() }));
+  if (body.stream !== true) return send(res, outOfScript('it answers streaming requests only'));
+
+  const input = textOf(body.messages.find((message) => message.role === 'user'));
+  const reply = Array.isArray(script)
+    ? (script[n] ?? outOfScript(`the script has ${script.length} steps, and this is request ${n + 1}`))
+    : await script({ body, messages: body.messages, n, turn, input });
+  if (reply.delayMs) await pause(reply.delayMs, res);
+  if (reply.kind === 'hang' || res.destroyed) return;
+  if (reply.kind === 'body') return send(res, reply);
+  await stream(res, reply, sseEvents(reply, body, text));
+}
+
+function record(res: ServerResponse, request: Omit<RecordedRequest, 'closed'>): RecordedRequest {
+  const recorded = request as RecordedRequest;
+  recorded.closed = new Promise((resolve) => {
+    res.once('close', () => {
+      if (res.writableFinished) return resolve('complete');
+      if (endedByServer.has(res)) return resolve('by-server');
+      recorded.closedEarlyAt = Date.now();
+      resolve('by-client');
+    });
+  });
+  return recorded;
+}
+
+const endedByServer = new WeakSet<ServerResponse>();
+
+async function stream(res: ServerResponse, reply: StreamReply, payloads: string[]): Promise<void> {
+  res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  const events = payloads.map((payload) => `data: ${payload}\n\n`);
+  if (reply.pace) {
+    for (const event of events) {
+      res.write(event);
+      await pause(reply.pace.chunkMs, res);
+      if (res.destroyed) return;
+    }
+  } else if (reply.end === 'done' || reply.end === 'close') {
+    res.end(events.join(''));
+    return;
+  } else {
+    // Headers must be on their way even when there is nothing to say.
+    res.flushHeaders();
+    await new Promise((resolve) => res.write(events.join('') || ': nothing yet\n\n', resolve));
+  }
+  if (reply.end === 'cut') {
+    endedByServer.add(res);
+    res.socket?.destroy();
+  } else if (reply.end !== 'silence') {
+    res.end();
+  }
+}
+
+/** The `data:` payloads of a reply, in the provider's own shape and order. */
+function sseEvents(reply: StreamReply, body: WireRequest, bodyText: string): string[] {
+  // The same request gets the same ids, so that a retry is indistinguishable from the first attempt.
+  const hash = createHash('sha1').update(bodyText).digest('hex').slice(0, 10);
+  const done = reply.end === 'done' ? ['[DONE]'] : [];
+  if (reply.events) return [...reply.events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event))), ...done];
+
+  const envelope = { id: `chatcmpl-${hash}`, object: 'chat.completion.chunk', created: 0, model: body.model };
+  const size = reply.pace?.chunkSize ?? 20;
+  const deltas: object[] = [{ role: 'assistant', content: '' }];
+  for (const text of pieces(reply.reasoning, size)) deltas.push({ reasoning_content: text });
+  for (const text of pieces(reply.text, size)) deltas.push({ content: text });
+  for (const text of pieces(reply.refusal, size)) deltas.push({ refusal: text });
+  reply.calls?.forEach((call, index) => {
+    deltas.push({ tool_calls: [{ index, id: call.id ?? `call_${hash}_${index}`, type: 'function', function: { name: call.name, arguments: '' } }] });
+    for (const text of pieces(argumentsOf(call), reply.pace ? size : 200)) deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
+  });
+  const chunks: object[] = deltas.map((delta) => ({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] }));
+  if (reply.finish !== null) chunks.push({ ...envelope, choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });
+  if (reply.usage !== null) chunks.push({ ...envelope, choices: [], usage: usageOf(reply, bodyText) });
+  return [...chunks.map((chunk) => JSON.stringify(chunk)), ...done];
+}
+
+function argumentsOf(call: ScriptedCall): string {
+  return call.rawArguments ?? JSON.stringify(call.args ?? {});
+}
+
+/** About four characters a token, for request and answer alike; constant for the same input. */
+function usageOf(reply: StreamReply, bodyText: string): object {
+  const said = [reply.reasoning, reply.text, reply.refusal, ...(reply.calls ?? []).map((call) => call.name + argumentsOf(call))].join('');
+  const prompt = reply.usage?.promptTokens ?? Math.ceil(bodyText.length / 4);
+  const completion = reply.usage?.completionTokens ?? Math.ceil(said.length / 4);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: reply.usage?.cachedTokens ?? 0 },
+    completion_tokens_details: { reasoning_tokens: reply.usage?.reasoningTokens ?? 0 },
+  };
+}
+
+/** Status 400, because no client retries it: a mistake in a script must end the test, not slow it down. */
+function outOfScript(message: string): Reply {
+  return fail(400, { message: `scripted model server: ${message}`, type: 'script_error' });
+}
+
+function send(res: ServerResponse, reply: Reply): void {
+  if (reply.kind !== 'body' || res.headersSent || res.destroyed) return;
+  res.writeHead(reply.status, { 'content-length': String(Buffer.byteLength(reply.body)), ...reply.headers });
+  res.end(reply.body);
+}
+
+function pieces(text: string | undefined, size: number): string[] {
+  const characters = Array.from(text ?? '');
+  const list: string[] = [];
+  for (let from = 0; from < characters.length; from += size) list.push(characters.slice(from, from + size).join(''));
+  return list;
+}
+
+function textOf(message: WireMessage | undefined): string {
+  const content = message?.content ?? '';
+  return typeof content === 'string' ? content : content.map((part) => part.text ?? '').join('');
+}
+
+async function readBody(req: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of req) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Waits, but no longer than the client does. */
+function pause(ms: number, res: ServerResponse): Promise<void> {
+  if (res.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      res.off('close', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    res.once('close', done);
+  });
+}
