@@ -1,0 +1,174 @@
+import { resolve } from 'node:path';
+import { excerpt } from '../core/json';
+import type { Content, ToolCall } from '../core/message';
+import { textOf } from '../core/message';
+import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
+import type { Dependencies, Tool, ToolContext } from './define-tool';
+import { capContent } from './output-cap';
+import { errorContent, errorFacts } from './thrown';
+import { ToolFailure, ToolTimeoutError } from './tool-failure';
+
+/** What the place that runs a tool supplies; `ToolContext` is made of it. */
+export interface ToolHost {
+  /** Aborts when the run is cancelled or the worker gives up. */
+  signal: AbortSignal;
+  idempotencyKey: string;
+  threadId: string;
+  runId: string;
+  /** 1 for the first. */
+  attempt: number;
+  workspace: string;
+  progress?(message: string): void;
+  dependencies?: Dependencies;
+  now?(): Date;
+}
+
+export interface Execution {
+  outcome: ToolOutcome;
+  threw: boolean;
+}
+
+type End = { kind: 'value'; value: unknown } | { kind: 'thrown'; error: unknown } | { kind: 'abandoned' };
+
+/** After an abort a well-behaved tool still says how far it came. One that doesn't is left behind. */
+const graceMs = 3_000;
+
+/** Runs a tool whose arguments are checked. Never throws, and returns at the latest `graceMs` after the timeout or the cancel. */
+export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: ToolHost): Promise<Execution> {
+  const started = performance.now();
+  const took = (outcome: ToolOutcome): ToolOutcome => ({ ...outcome, durationMs: Math.round(performance.now() - started) });
+  const { execute } = tool;
+  if (!execute) {
+    const error = { name: 'ToolNotExecutableError', message: `Tool '${tool.name}' has no execute: its output comes from outside.` };
+    return { outcome: took(failed(error)), threw: false };
+  }
+  const controller = new AbortController();
+  const cancel = () => controller.abort(host.signal.reason);
+  if (host.signal.aborted) return { outcome: took(cut(tool, true)), threw: false };
+  host.signal.addEventListener('abort', cancel, { once: true });
+  const timer = setTimeout(() => controller.abort(new ToolTimeoutError(tool.name, tool.timeoutMs)), tool.timeoutMs);
+  const context = toolContext(call, host, controller.signal);
+  try {
+    const end = await untilAbandoned(settle(() => execute(args, context.ctx)), controller.signal);
+    if (!controller.signal.aborted) return finished(tool, end, took);
+    const cancelled = !(controller.signal.reason instanceof ToolTimeoutError);
+    return { outcome: took(cut(tool, cancelled, end)), threw: false };
+  } finally {
+    context.close();
+    clearTimeout(timer);
+    host.signal.removeEventListener('abort', cancel);
+  }
+}
+
+/** An outcome that is an error, told to the model as `Error: <message>` unless `content` says otherwise. */
+export function failed(error: ToolError, more: { status?: ToolOutcome['status']; content?: Content } = {}): ToolOutcome {
+  const { status = 'failed', content = `Error: ${error.message}` } = more;
+  // The error's message goes into events, where a page of text has no place.
+  return { status, content: capContent(content), error: { name: error.name, message: excerpt(error.message, 1_000) } };
+}
+
+function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutcome): Execution {
+  if (end.kind === 'thrown') {
+    const { error } = end;
+    if (isToolFailure(error)) {
+      const { status = 'failed' } = error.details;
+      return { outcome: took(failed(error, { status, content: error.content })), threw: false };
+    }
+    return { outcome: took(failed(errorFacts(error), { content: errorContent(error) })), threw: true };
+  }
+  const value = end.kind === 'value' ? end.value : undefined;
+  try {
+    return { outcome: took({ status: 'success', content: capContent(toContent(value)) }), threw: false };
+  } catch (error) {
+    const message = `Tool '${tool.name}' returned a value that can't be written as JSON: ${errorFacts(error).message}`;
+    return { outcome: took(failed({ name: 'UnserializableToolResultError', message })), threw: false };
+  }
+}
+
+/** The outcome of a call that was cut short, with what the tool still had to say. */
+function cut(tool: Tool, cancelled: boolean, end?: End): ToolOutcome {
+  const error = cancelled
+    ? { name: 'CancelledError', message: `Tool '${tool.name}' was cancelled${end ? '' : ' before it started'}.` }
+    : new ToolTimeoutError(tool.name, tool.timeoutMs);
+  const partial = end ? lastWords(end) : '';
+  const content = `Error: ${error.message}${partial === '' ? '' : `\n${partial}`}`;
+  return failed(error, { status: cancelled ? 'cancelled' : 'timed-out', content });
+}
+
+function lastWords(end: End): string {
+  if (end.kind === 'thrown') return isToolFailure(end.error) ? textOf(end.error.content) : '';
+  if (end.kind === 'abandoned' || end.value === undefined || end.value === null) return '';
+  try {
+    return textOf(toContent(end.value));
+  } catch {
+    return '';
+  }
+}
+
+/** Not `instanceof`: two copies of the package, or a test runner's realms, would make it lie. */
+function isToolFailure(error: unknown): error is ToolFailure {
+  return error instanceof ToolFailure || (error instanceof Error && 'content' in error && 'details' in error);
+}
+
+/** Never rejects, so a tool that fails long after it was abandoned disturbs nobody. */
+async function settle(run: () => unknown): Promise<End> {
+  try {
+    return { kind: 'value', value: await run() };
+  } catch (error) {
+    return { kind: 'thrown', error };
+  }
+}
+
+async function untilAbandoned(end: Promise<End>, signal: AbortSignal): Promise<End> {
+  let grace: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const abandoned = new Promise<End>((give) => {
+    onAbort = () => {
+      grace = setTimeout(() => give({ kind: 'abandoned' }), graceMs);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  const first = await Promise.race([end, abandoned]);
+  clearTimeout(grace);
+  if (onAbort) signal.removeEventListener('abort', onAbort);
+  return first;
+}
+
+function toolContext(call: ToolCall, host: ToolHost, signal: AbortSignal): { ctx: ToolContext; close(): void } {
+  const made = new Map<string, Promise<unknown>>();
+  const dependencies = host.dependencies ?? {};
+  let open = true;
+  const ctx: ToolContext = {
+    signal,
+    idempotencyKey: host.idempotencyKey,
+    threadId: host.threadId,
+    runId: host.runId,
+    toolCallId: call.id,
+    attempt: host.attempt,
+    workspace: resolve(host.workspace),
+    now: host.now ?? (() => new Date()),
+    progress(message) {
+      // A tool that was left behind may go on talking; its call is over.
+      if (open) host.progress?.(String(message));
+    },
+    resolve<T>(name: string): Promise<T> {
+      const make = Object.hasOwn(dependencies, name) ? dependencies[name] : undefined;
+      if (!make) {
+        const known = Object.keys(dependencies).join(', ') || 'none';
+        return Promise.reject(new Error(`Unknown dependency '${name}'. The worker was created with: ${known}.`));
+      }
+      let dependency = made.get(name);
+      if (!dependency) {
+        dependency = Promise.resolve().then(() => make(ctx));
+        made.set(name, dependency);
+      }
+      return dependency as Promise<T>;
+    },
+  };
+  return {
+    ctx,
+    close: () => {
+      open = false;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { excerpt } from '../core/json';
+import type { ToolError } from '../core/tool';
+
+/** Where libraries put what the other side answered; the first that says something is told to the model. */
+const dataFields = ['data', 'body', 'error', 'details'] as const;
+
+/** Name and message of whatever was thrown, with the cause where the message alone says little ("fetch failed"). */
+export function errorFacts(thrown: unknown): ToolError {
+  if (typeof thrown === 'string') return { name: 'Error', message: thrown };
+  if (typeof thrown !== 'object' || thrown === null) return { name: 'Error', message: String(thrown) };
+  const { name, message, cause } = thrown as { name?: unknown; message?: unknown; cause?: unknown };
+  const text = typeof message === 'string' && message !== '' ? message : (written(thrown) ?? 'The tool failed without saying why.');
+  const because = causeOf(cause);
+  return {
+    name: typeof name === 'string' && name !== '' ? excerpt(name, 100) : 'Error',
+    message: because && !text.includes(because) ? `${text} (cause: ${because})` : text,
+  };
+}
+
+/** `Error: <message>`, then the data the error carries, such as the body of an HTTP answer. */
+export function errorContent(thrown: unknown): string {
+  const { message } = errorFacts(thrown);
+  const data = thrown instanceof Error || hasMessage(thrown) ? carried(thrown) : undefined;
+  return data === undefined || message.includes(data) ? `Error: ${message}` : `Error: ${message}\n${data}`;
+}
+
+function hasMessage(thrown: unknown): thrown is { message: string } {
+  return typeof thrown === 'object' && thrown !== null && typeof (thrown as { message?: unknown }).message === 'string';
+}
+
+function carried(error: object): string | undefined {
+  const { response } = error as { response?: unknown };
+  for (const place of [error, response]) {
+    if (typeof place !== 'object' || place === null) continue;
+    for (const field of dataFields) {
+      const text = written((place as Record<string, unknown>)[field]);
+      if (text !== undefined) return text;
+    }
+  }
+  return undefined;
+}
+
+/** Text or JSON of a value that has something to say; `undefined` for nothing, for `{}` (what a stream or a socket looks like), and for what JSON can't write. */
+function written(value: unknown): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (Buffer.isBuffer(value)) return value.length === 0 ? undefined : value.toString('utf8');
+  const prototype = Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null;
+  // By name, because a test runner's realm has an Object and an Array of its own.
+  if (prototype !== null && !['Object', 'Array'].includes(prototype.constructor?.name ?? '')) return undefined;
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined || text === '{}' || text === '[]' ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function causeOf(cause: unknown): string | undefined {
+  if (typeof cause !== 'object' || cause === null) return typeof cause === 'string' && cause !== '' ? cause : undefined;
+  const { message, code } = cause as { message?: unknown; code?: unknown };
+  if (typeof message === 'string' && message !== '') return excerpt(message, 300);
+  return typeof code === 'string' ? code : undefined;
+}
