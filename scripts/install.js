@@ -1,0 +1,37 @@
+// @ts-check
+'use strict';
+
+// Installs the dependencies where they are absent or older than the lock file, so that one command is enough on a fresh clone.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { spawnSync } = require('node:child_process');
+
+const root = path.join(__dirname, '..');
+
+/** @param {{ log?: (line: string) => void }} [options] */
+function installDependencies({ log = console.error } = {}) {
+  if (isCurrent()) return;
+  log('installing dependencies (npm ci) …');
+  const { status, error } = spawnSync('npm', ['ci', '--no-fund', '--no-audit'], {
+    cwd: root,
+    // Its output is for people: standard output is left to whoever called us.
+    stdio: ['ignore', process.stderr, process.stderr],
+    shell: process.platform === 'win32',
+  });
+  if (status !== 0) throw new Error(`npm ci failed (${error?.message ?? `exit code ${status}`}). Without it nothing else works; see above for the reason.`);
+}
+
+/** npm writes its own copy of the lock file last, so its age is the age of a complete installation. */
+function isCurrent() {
+  try {
+    const installed = fs.statSync(path.join(root, 'node_modules', '.package-lock.json'));
+    return installed.mtimeMs >= fs.statSync(path.join(root, 'package-lock.json')).mtimeMs;
+  } catch {
+    return false;
+  }
+}
+
+module.exports = { installDependencies };
+
+if (require.main === module) installDependencies();

@@ -1,0 +1,185 @@
+#!/usr/bin/env node
+// @ts-check
+'use strict';
+
+// Provides Temporal to the demo, the tests, `longhaul dev` and the bench: a server that is already there, or a development server of our own.
+// Dependency-free, so that it works before anything is installed. By hand: `node scripts/temporal.js` starts one and waits for Ctrl-C.
+
+const net = require('node:net');
+const { guarded } = require('./guarded');
+const { findBinary } = require('./temporal-binary');
+
+/** @typedef {import('./temporal').TemporalOptions} TemporalOptions */
+/** @typedef {import('./temporal').TemporalServer} TemporalServer */
+
+/** What every server of ours gets. Anything here can be overridden by the caller's `dynamicConfig`. */
+const dynamicConfig = {
+  // A shard polls its transfer queue 20 times a second by default, which paces a lone thread at 190 ms a turn instead of 20.
+  'history.transferProcessorMaxPollRPS': 1_000,
+  'system.enableActivityEagerExecution': true,
+  // What a killed worker's workflow task costs (10 s by default), for threads started by the CLI or the Web UI; a full replay fits many times over.
+  'history.defaultWorkflowTaskTimeout': '5s',
+};
+
+/** Timers and retries are rounded up to a second otherwise. For tests: a busy production server would rather not. */
+const fastTimers = { 'history.timerProcessorMaxTimeShift': '100ms' };
+
+const searchAttributes = {
+  AgentName: 'Keyword',
+  AgentStatus: 'Keyword',
+  AgentModel: 'Keyword',
+  AgentCostUsd: 'Double',
+  AgentPendingTool: 'Keyword',
+  AgentPendingGroup: 'Keyword',
+  AgentWaitingSince: 'Datetime',
+};
+
+/** @type {typeof import('./temporal').resolveTemporal} */
+async function resolveTemporal({ own = false, log = () => {} } = {}) {
+  const address = process.env.TEMPORAL_ADDRESS;
+  if (address && !own) return { kind: 'address', address };
+  return { kind: 'binary', path: await findBinary(log) };
+}
+
+/** @type {typeof import('./temporal').startTemporal} */
+async function startTemporal(options = {}) {
+  const found = await resolveTemporal(options);
+  if (found.kind === 'binary') return startServer(found.path, options);
+  await mustAnswer(found.address);
+  const namespace = process.env.TEMPORAL_NAMESPACE || 'default';
+  return { address: found.address, namespace, ownServer: false, stop: async () => {}, kill: () => {} };
+}
+
+/**
+ * Ports are free when we look and may be taken when the server binds them, also those that it picks for itself: then it says so and ends, and we try again.
+ * @param {string} binary @param {TemporalOptions} options @returns {Promise<TemporalServer>}
+ */
+async function startServer(binary, options) {
+  const giveUp = Date.now() + 15_000;
+  for (;;) {
+    const port = options.port ?? (await freePort());
+    const uiPort = options.ui ? (options.uiPort ?? (await freePort())) : undefined;
+    const failure = await launch(binary, port, uiPort, options);
+    if (typeof failure !== 'string') return failure;
+    if (!/address already in use/i.test(failure) || Date.now() > giveUp) {
+      throw new Error(`The Temporal development server (${binary}) did not start on port ${port}:\n${failure}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** @param {string} binary @param {number} port @param {number | undefined} uiPort @param {TemporalOptions} options @returns {Promise<TemporalServer | string>} */
+async function launch(binary, port, uiPort, options) {
+  /** @type {() => void} */
+  let isReady = () => {};
+  const ready = new Promise((resolve) => {
+    isReady = () => resolve('ready');
+  });
+  const server = guarded(binary, serverArguments(port, uiPort, options), {
+    // The line comes when the server serves; and unlike an answer on the port, it is surely this server that says it.
+    onLine: (line) => {
+      if (/server:/i.test(line) && line.trimEnd().endsWith(`:${port}`)) isReady();
+    },
+  });
+  let slow = false;
+  const deadline = setTimeout(() => {
+    slow = true;
+    void server.kill();
+  }, 60_000);
+  const first = await Promise.race([ready, server.ended]);
+  clearTimeout(deadline);
+  if (first !== 'ready') {
+    const { output, error, code } = await server.ended;
+    return slow ? `It was not ready after 60 s. ${output}` : (error ?? (output.trim() || `It ended with exit code ${code} and said nothing.`));
+  }
+  const pid = await server.pid;
+  server.background();
+  const kill = () => {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It is gone already.
+    }
+  };
+  return {
+    address: `127.0.0.1:${port}`,
+    namespace: 'default',
+    ownServer: true,
+    ...(uiPort && { uiUrl: `http://127.0.0.1:${uiPort}` }),
+    pid,
+    // SIGKILL: a polite stop drains for 2 to 3 seconds, and with a file nothing is lost either way.
+    async stop() {
+      await server.kill();
+    },
+    kill,
+  };
+}
+
+/** @param {number} port @param {number | undefined} uiPort @param {TemporalOptions} options */
+function serverArguments(port, uiPort, options) {
+  const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'];
+  args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
+  if (options.dbFilename) {
+    // Survives SIGKILL of the server, and three times as fast as the default pragmas.
+    args.push('--db-filename', options.dbFilename, '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal');
+  }
+  const config = { ...dynamicConfig, ...(options.fastTimers && fastTimers), ...options.dynamicConfig };
+  for (const [key, value] of Object.entries(config)) args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
+  for (const [name, type] of Object.entries({ ...searchAttributes, ...options.searchAttributes })) args.push('--search-attribute', `${name}=${type}`);
+  return args;
+}
+
+/** @returns {Promise<number>} */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = net.createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = /** @type {net.AddressInfo} */ (probe.address());
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Fails early and by name: what connects later would only say "unavailable", after its own deadline. @param {string} address @returns {Promise<void>} */
+function mustAnswer(address) {
+  const [, host = '', port = ''] = /^(?:https?:\/\/)?(.*?)(?::(\d+))?\/?$/.exec(address) ?? [];
+  return new Promise((resolve, reject) => {
+    const fail = (/** @type {string} */ why) =>
+      reject(new Error(`TEMPORAL_ADDRESS=${address} does not answer (${why}). Start that server, or unset the variable to have one started.`));
+    const socket = net.connect({ host: host.replace(/^\[|\]$/g, ''), port: Number(port || 7233), timeout: 5_000 });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('timeout', () => {
+      socket.destroy();
+      fail('no connection within 5 s');
+    });
+    socket.once('error', (/** @type {NodeJS.ErrnoException} */ error) => fail(error.code ?? error.message));
+  });
+}
+
+async function main() {
+  const server = await startTemporal({ ui: true, log: (line) => console.error(line) });
+  console.log(server.address);
+  if (server.uiUrl) console.error(`Web UI: ${server.uiUrl}`);
+  if (!server.ownServer) return;
+  console.error('Ctrl-C stops it.');
+  const open = setInterval(() => {}, 60_000);
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, async () => {
+      clearInterval(open);
+      await server.stop();
+    });
+  }
+}
+
+module.exports = { resolveTemporal, startTemporal, searchAttributes };
+
+if (require.main === module) {
+  main().catch((error) => {
+    console.error(error.message);
+    process.exitCode = 1;
+  });
+}

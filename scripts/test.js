@@ -1,0 +1,57 @@
+// @ts-check
+'use strict';
+
+// `npm test` on a fresh clone with nothing installed: gets the dependencies, provides Temporal, runs jest with the arguments given,
+// and prints as its last line what was counted: `N passed, N failed`. A file whose tests could not even be loaded counts as one failure.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { spawn } = require('node:child_process');
+const { installDependencies } = require('./install');
+
+const root = path.join(__dirname, '..');
+
+async function main() {
+  installDependencies();
+  const { resolveTemporal } = require('./temporal');
+  // Only found here, so that a long build shows its progress; the server itself is started by jest's global setup.
+  await resolveTemporal({ log: (line) => console.log(line) });
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'longhaul-test-'));
+  try {
+    return await runJest(path.join(folder, 'results.json'), process.argv.slice(2));
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {string} report @param {string[]} args @returns {Promise<{ passed: number, failed: number }>} */
+async function runJest(report, args) {
+  const jest = [require.resolve('jest/bin/jest', { paths: [root] }), '--json', `--outputFile=${report}`, ...args];
+  const child = spawn(process.execPath, jest, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  // On a terminal Ctrl-C reaches jest as well; we wait for it, so that its teardown is not cut short.
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (!fs.existsSync(report)) {
+    console.error(`jest ended with exit code ${code} before it ran a test`);
+    return { passed: 0, failed: 1 };
+  }
+  const results = JSON.parse(fs.readFileSync(report, 'utf8'));
+  const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+  // Jest can also fail for another reason than a test, such as its global teardown or a coverage threshold.
+  return { passed: results.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+}
+
+main().then(
+  ({ passed, failed }) => {
+    if (passed + failed === 0) console.error('no test ran: does a name or path in the arguments match nothing?');
+    process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+    console.log(`${passed} passed, ${failed} failed`);
+  },
+  (error) => {
+    console.error(error.message);
+    process.exitCode = 1;
+    console.log('0 passed, 1 failed');
+  },
+);

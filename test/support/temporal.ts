@@ -1,0 +1,43 @@
+import { startTemporal, type TemporalOptions, type TemporalServer } from '../../scripts/temporal.js';
+
+export interface SharedServer {
+  address: string;
+  namespace: string;
+  /** Pass it to a worker as `workflowBundle: { codePath: bundlePath }`. */
+  bundlePath: string;
+}
+
+/** The server that all test files share. Use a task queue and thread ids of your own; don't restart it, don't count what is on it. */
+export function sharedServer(): SharedServer {
+  return {
+    address: fromSetup('LONGHAUL_TEST_TEMPORAL'),
+    namespace: fromSetup('LONGHAUL_TEST_NAMESPACE'),
+    bundlePath: workflowBundlePath(),
+  };
+}
+
+/** For a test with a server of its own. */
+export function workflowBundlePath(): string {
+  return fromSetup('LONGHAUL_TEST_BUNDLE');
+}
+
+const started = new Set<TemporalServer>();
+
+/** A server for this test file alone, with limits lowered through `dynamicConfig`, or a file that outlives it. Stopped after the file's last test. */
+export async function startServer(options: Omit<TemporalOptions, 'own'> = {}): Promise<TemporalServer> {
+  const server = await startTemporal({ fastTimers: true, ...options, own: true });
+  started.add(server);
+  return server;
+}
+
+afterAll(async () => {
+  await Promise.all([...started].map((server) => server.stop()));
+  started.clear();
+});
+
+function fromSetup(name: string): string {
+  const value = process.env[name];
+  if (value) return value;
+  const error = process.env[`${name}_ERROR`];
+  throw new Error(error ? `the workflow bundle could not be made: ${error}` : `${name} is not set: did jest's global setup run, and is there a src/workflows/index.ts?`);
+}
