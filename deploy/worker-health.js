@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+'use strict';
+
+// Exit code 0 when a worker of this host has asked the task queue for work lately. Asking the server, and not the worker, tells also of a
+// worker that is up but has the wrong address, namespace or queue.
+
+const os = require('node:os');
+const { Client, Connection } = require('@temporalio/client');
+const { loadClientConnectConfig } = require('@temporalio/envconfig');
+
+const taskQueue = process.env.LONGHAUL_TASK_QUEUE || 'longhaul';
+// A poll that finds nothing lasts a minute.
+const freshMs = 90_000;
+
+async function main() {
+  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+  const connection = await Connection.connect({ ...connectionOptions, connectTimeout: 5_000 });
+  try {
+    const client = new Client({ connection, namespace });
+    const { pollers } = await client.workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: 'TASK_QUEUE_TYPE_WORKFLOW',
+    });
+    const here = pollers.filter(({ identity }) => identity?.includes(`@${os.hostname()}`));
+    if (here.some(({ lastAccessTime }) => Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < freshMs)) return;
+    const others = pollers.map(({ identity }) => identity).join(', ') || 'nobody';
+    throw new Error(`no worker on ${os.hostname()} polls the task queue ${taskQueue} in the namespace ${namespace} (polling: ${others})`);
+  } finally {
+    await connection.close();
+  }
+}
+
+main().catch((error) => {
+  console.error(error.message);
+  process.exit(1);
+});
