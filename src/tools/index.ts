@@ -1,6 +1,15 @@
 export type { ApprovalRule, Dependencies, Tool, ToolContext, ToolDefinition } from './define-tool';
 export { defaultToolTimeoutMs, defineTool } from './define-tool';
+export { listDir } from './list-dir';
+export { readFile } from './read-file';
 export type { Execution, ToolHost } from './run-tool';
+export type { ShellArguments, ShellOptions } from './shell';
+export { createShell } from './shell';
+export type { Environment } from './shell-environment';
+export { withoutSecrets } from './shell-environment';
 export { ToolFailure, ToolTimeoutError } from './tool-failure';
 export type { Toolbox } from './toolbox';
 export { createToolbox } from './toolbox';
+export type { Workspace } from './workspace';
+export { openWorkspace, WorkspaceError } from './workspace';
+export { writeFile } from './write-file';

@@ -6,7 +6,7 @@ import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import type { Dependencies, Tool, ToolContext } from './define-tool';
 import { capContent } from './output-cap';
 import { errorContent, errorFacts } from './thrown';
-import { ToolFailure, ToolTimeoutError } from './tool-failure';
+import { isToolFailure, ToolTimeoutError } from './tool-failure';
 
 /** What the place that runs a tool supplies; `ToolContext` is made of it. */
 export interface ToolHost {
@@ -103,11 +103,6 @@ function lastWords(end: End): string {
   } catch {
     return '';
   }
-}
-
-/** Not `instanceof`: two copies of the package, or a test runner's realms, would make it lie. */
-function isToolFailure(error: unknown): error is ToolFailure {
-  return error instanceof ToolFailure || (error instanceof Error && 'content' in error && 'details' in error);
 }
 
 /** Never rejects, so a tool that fails long after it was abandoned disturbs nobody. */

@@ -1,11 +1,14 @@
 import type { Content } from '../core/message';
 
+const mark = Symbol.for('longhaul.ToolFailure');
+
 /**
  * Throw it from `execute` when the call came to a considered end that is not a success: the model sees `content` word for word,
  * without an `Error: ` in front, and no further attempt is made.
  */
 export class ToolFailure extends Error {
   override readonly name: string = 'ToolFailure';
+  readonly [mark] = true;
 
   constructor(
     readonly content: Content,
@@ -15,6 +18,11 @@ export class ToolFailure extends Error {
     super(details.message ?? lastLine(content));
     if (details.name) this.name = details.name;
   }
+}
+
+/** Not `instanceof`: two copies of the package, or a test runner's realms, would make it lie. */
+export function isToolFailure(error: unknown): error is ToolFailure {
+  return typeof error === 'object' && error !== null && mark in error;
 }
 
 /** The reason of `ctx.signal` at the tool's timeout. */

@@ -1,0 +1,45 @@
+import type { Limits, ModelSettings } from '../core/agent';
+import type { ApprovalRule } from '../tools/define-tool';
+import { listDir } from '../tools/list-dir';
+import { readFile } from '../tools/read-file';
+import { createShell, type ShellArguments } from '../tools/shell';
+import type { Environment } from '../tools/shell-environment';
+import { writeFile } from '../tools/write-file';
+import { type Agent, defineAgent } from './define-agent';
+
+export interface CoderOptions {
+  /** The folder it works in; default is the worker's. */
+  workspace?: string;
+  /** Default `openai/gpt-5`. */
+  model?: string;
+  settings?: ModelSettings;
+  limits?: Limits;
+  /** Passed on to commands, less its secrets. Default: nothing of the worker's. */
+  environment?: Environment;
+  /** Who must agree to a command. Default `never`. */
+  shellApproval?: ApprovalRule<ShellArguments>;
+}
+
+const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. No person is watching: do not ask, decide.
+
+- Look before you change: list_dir and read_file are cheap. Follow the conventions you find.
+- Make the smallest change that does what was asked. write_file replaces a whole file: read it first, and give it back complete.
+- Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
+- A tool that fails says why. Correct the cause; do not repeat a call unchanged.
+- If a result says that it is unknown whether a command ran, find out what it changed before you run it again.
+- Stay inside the workspace. Delete nothing and publish nothing that you were not asked to.
+
+When it is done, say in a few sentences what you changed, how you checked it, and what is left.`;
+
+/** The built-in agent `coder`: reads, writes and runs things in one folder. */
+export function createCoder({ workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval }: CoderOptions = {}): Agent {
+  return defineAgent({
+    name: 'coder',
+    model,
+    instructions,
+    tools: [createShell({ environment, approval: shellApproval }), readFile, writeFile, listDir],
+    settings,
+    limits,
+    workspace,
+  });
+}

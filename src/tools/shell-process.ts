@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { OutputWindow } from './output-window';
+
+export interface ShellCommand {
+  command: string;
+  /** Absolute; must exist. */
+  cwd: string;
+  env: Record<string, string | undefined>;
+  timeoutMs: number;
+  maxOutputBytes: number;
+  signal: AbortSignal;
+  onOutput?(chunk: Buffer): void;
+}
+
+export interface ShellResult {
+  /** stdout and stderr in the order they were written. */
+  output: string;
+  /** As a shell counts it: 128 + n when signal n ended it. */
+  exitCode: number;
+  stopped?: 'timeout' | 'abort';
+}
+
+/** Between asking a group to end and making it. Shorter than what the toolbox waits for last words. */
+const killGraceMs = 1_500;
+/** What a background process that holds the output open still gets after its shell has ended. */
+const drainMs = 200;
+
+/** Groups to take along if this process ends in the middle. */
+const running = new Set<number>();
+let watchingExit = false;
+
+/** Runs a command in a process group of its own; whatever is left of the group when the shell ends is killed. Rejects only if it can't be started. */
+export function runShell(spec: ShellCommand): Promise<ShellResult> {
+  return new Promise((done, fail) => {
+    // The outer shell joins both outputs into one pipe, which keeps their order, and replaces itself by the real one.
+    const child = spawn('/bin/sh', ['-c', 'exec "$0" -c "$1" 2>&1', bash(), spec.command], {
+      cwd: spec.cwd,
+      env: spec.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const window = new OutputWindow(spec.maxOutputBytes);
+    child.stdout.on('data', (chunk: Buffer) => {
+      window.add(chunk);
+      spec.onOutput?.(chunk);
+    });
+    const stop = stopper(child);
+    const timer = setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
+    const onAbort = () => stop.now('abort');
+    if (spec.signal.aborted) onAbort();
+    spec.signal.addEventListener('abort', onAbort, { once: true });
+    let lastCall: NodeJS.Timeout | undefined;
+    const settle = () => {
+      clearTimeout(timer);
+      clearTimeout(lastCall);
+      spec.signal.removeEventListener('abort', onAbort);
+      stop.end();
+      child.stdout.destroy();
+    };
+
+    child.once('error', (error) => {
+      settle();
+      fail(error);
+    });
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer);
+      const exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
+      const finish = () => {
+        settle();
+        const stopped = stop.why();
+        done({ output: window.text(), exitCode, ...(stopped && { stopped }) });
+      };
+      // A background process may hold the pipe open for ever. It is told to end, and not waited for beyond a moment.
+      child.once('close', finish);
+      signalGroup(child, 'SIGTERM');
+      lastCall = setTimeout(
+        () => {
+          child.off('close', finish);
+          finish();
+        },
+        stop.why() ? killGraceMs : drainMs,
+      );
+    });
+  });
+}
+
+function stopper(child: ChildProcess) {
+  let why: ShellResult['stopped'];
+  let force: NodeJS.Timeout | undefined;
+  if (child.pid !== undefined) {
+    running.add(child.pid);
+    killOnExit();
+  }
+  return {
+    why: () => why,
+    now(reason: NonNullable<ShellResult['stopped']>) {
+      if (why) return;
+      why = reason;
+      signalGroup(child, 'SIGTERM');
+      force = setTimeout(() => signalGroup(child, 'SIGKILL'), killGraceMs);
+    },
+    end() {
+      clearTimeout(force);
+      signalGroup(child, 'SIGKILL');
+      if (child.pid !== undefined) running.delete(child.pid);
+    },
+  };
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // Nobody left in the group: what was wanted.
+  }
+}
+
+function killOnExit(): void {
+  if (watchingExit) return;
+  watchingExit = true;
+  process.once('exit', () => {
+    for (const pid of running) {
+      try {
+        process.kill(-pid, 'SIGKILL');
+      } catch {
+        // Gone already.
+      }
+    }
+  });
+}
+
+function bash(): string {
+  return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+}
