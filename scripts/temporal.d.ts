@@ -46,3 +46,6 @@ export function startTemporal(options?: TemporalOptions): Promise<TemporalServer
 
 /** Those that the engine fills where they are registered; name to type. */
 export const searchAttributes: Record<string, string>;
+
+/** Server settings by key that every server of ours gets; deploy/dynamic-config.yaml has the same. */
+export const dynamicConfig: Record<string, number | boolean | string>;

@@ -19,14 +19,19 @@ function findPostgres() {
   }
   const found = folders.find((folder) => fs.existsSync(path.join(folder, 'initdb')) && fs.existsSync(path.join(folder, 'postgres')));
   if (found) return found;
-  throw new Error('PostgreSQL is not installed: there is no initdb on the PATH or in /usr/lib/postgresql. On Debian: apt-get install postgresql');
+  throw new Error(
+    'PostgreSQL is not installed: there is no initdb on the PATH or in /usr/lib/postgresql. On Debian: apt-get install postgresql',
+  );
 }
 
 /** PostgreSQL refuses to run as root. @returns {{ uid: number, gid: number } | undefined} */
 function unprivileged() {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
-    const line = fs.readFileSync('/etc/passwd', 'utf8').split('\n').find((entry) => entry.startsWith(`${name}:`));
+    const line = fs
+      .readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .find((entry) => entry.startsWith(`${name}:`));
     if (line) return { uid: Number(line.split(':')[2]), gid: Number(line.split(':')[3]) };
   }
   throw new Error('PostgreSQL does not run as root, and there is neither a user "postgres" nor "nobody" to run it as.');
@@ -64,7 +69,17 @@ function postgresCluster(folder, port, password) {
     create() {
       const passwordFile = path.join(folder, 'password');
       fs.writeFileSync(passwordFile, password, { mode: 0o644 });
-      const [command, args] = as('initdb', ['-D', data, '-U', 'temporal', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '-E', 'UTF8', '--locale=C']);
+      const [command, args] = as('initdb', [
+        '-D',
+        data,
+        '-U',
+        'temporal',
+        '--auth=scram-sha-256',
+        `--pwfile=${passwordFile}`,
+        '-E',
+        'UTF8',
+        '--locale=C',
+      ]);
       execFileSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: folder });
     },
 

@@ -62,7 +62,8 @@ async function goInstall(what, folder, log) {
   const ticker = setInterval(() => log(`  … ${Math.round((Date.now() - started) / 1_000)} s, ${packages} packages compiled`), 15_000);
   const { code, error, output } = await job.ended;
   clearInterval(ticker);
-  if (error) throw new Error(`Go could not be run (${error}). The native stack builds the Temporal server with it: https://go.dev/doc/install`);
+  if (error)
+    throw new Error(`Go could not be run (${error}). The native stack builds the Temporal server with it: https://go.dev/doc/install`);
   if (code !== 0) throw new Error(`go install ${what} failed:\n${output.trim().split('\n').slice(-8).join('\n')}`);
   return path.join(folder, path.basename(what.split('@')[0] ?? ''));
 }

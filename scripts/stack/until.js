@@ -26,7 +26,10 @@ async function until(what, condition, timeoutMs, process_) {
     } catch (error) {
       trouble = `: ${error instanceof Error ? error.message : error}`;
     }
-    if (ended) throw new Error(`${what}: the process ended (${ended.error ?? ended.signal ?? ended.code}) before that\n${ended.output.slice(-2_000)}`);
+    if (ended)
+      throw new Error(
+        `${what}: the process ended (${ended.error ?? ended.signal ?? ended.code}) before that\n${ended.output.slice(-2_000)}`,
+      );
     if (Date.now() > deadline) throw new Error(`not so within ${timeoutMs / 1_000} s: ${what}${trouble}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
