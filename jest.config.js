@@ -7,7 +7,10 @@ module.exports = {
   // A whole copy of the project may lie in dist, and temporary packages beside it.
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.longhaul/'],
   transform: {
-    '^.+\\.[tj]s$': ['@swc/jest', { sourceMaps: 'inline', jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }],
+    '^.+\\.[tj]s$': [
+      '@swc/jest',
+      { sourceMaps: 'inline', jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
+    ],
   },
   // Examples import the package by its name, as a user would.
   moduleNameMapper: { '^longhaul$': '<rootDir>/src/index.ts', '^longhaul/(.*)$': ['<rootDir>/src/$1.ts', '<rootDir>/src/$1/index.ts'] },

@@ -22,7 +22,12 @@ const { fork, spawn } = require('node:child_process');
 function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
   // NODE_OPTIONS is for our own process (a loader, an inspector port): the guard is to be plain and quick.
   const { NODE_OPTIONS: _, ...plain } = env;
-  const guard = fork(__filename, [command, ...args], { env: plain, execArgv: [], detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const guard = fork(__filename, [command, ...args], {
+    env: plain,
+    execArgv: [],
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
   let output = '';
   /** @type {Ended | undefined} */
   let last;

@@ -19,17 +19,27 @@ function installDependencies({ log = console.error } = {}) {
     stdio: ['ignore', process.stderr, process.stderr],
     shell: process.platform === 'win32',
   });
-  if (status !== 0) throw new Error(`npm ci failed (${error?.message ?? `exit code ${status}`}). Without it nothing else works; see above for the reason.`);
+  if (status !== 0)
+    throw new Error(`npm ci failed (${error?.message ?? `exit code ${status}`}). Without it nothing else works; see above for the reason.`);
 }
 
-/** npm writes its own copy of the lock file last, so its age is the age of a complete installation. */
+/**
+ * npm writes its own copy of the lock file last, so what stands in it is completely installed. Contents are compared and not ages: a checkout
+ * makes the lock file young without changing what it asks for. Optional packages are left out: most are for other platforms.
+ */
 function isCurrent() {
   try {
-    const installed = fs.statSync(path.join(root, 'node_modules', '.package-lock.json'));
-    return installed.mtimeMs >= fs.statSync(path.join(root, 'package-lock.json')).mtimeMs;
+    const wanted = packagesOf(path.join(root, 'package-lock.json'));
+    const installed = packagesOf(path.join(root, 'node_modules', '.package-lock.json'));
+    return Object.entries(wanted).every(([name, { version, optional }]) => name === '' || optional || installed[name]?.version === version);
   } catch {
     return false;
   }
+}
+
+/** @param {string} file @returns {Record<string, { version: string, optional?: boolean }>} */
+function packagesOf(file) {
+  return JSON.parse(fs.readFileSync(file, 'utf8')).packages;
 }
 
 module.exports = { installDependencies };

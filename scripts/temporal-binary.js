@@ -150,9 +150,18 @@ async function download(folder, log) {
   } catch {
     throw new Error('the Temporal SDK is not installed, so it could not download anything (npm ci)');
   }
-  const config = { type: 'dev-server', namespace: 'default', ip: '127.0.0.1', port: null, uiPort: null, dbFilename: null, ui: false,
-    log: { format: 'pretty', level: 'error' }, extraArgs: [],
-    exe: { type: 'cached-download', downloadDir: folder, version, ttl: 3_600_000, sdkName: 'sdk-typescript', sdkVersion: '1.24.0' } };
+  const config = {
+    type: 'dev-server',
+    namespace: 'default',
+    ip: '127.0.0.1',
+    port: null,
+    uiPort: null,
+    dbFilename: null,
+    ui: false,
+    log: { format: 'pretty', level: 'error' },
+    extraArgs: [],
+    exe: { type: 'cached-download', downloadDir: folder, version, ttl: 3_600_000, sdkName: 'sdk-typescript', sdkVersion: '1.24.0' },
+  };
   const program = `const { Runtime } = require(${JSON.stringify(worker)});
     const runtime = Runtime.instance();
     runtime.createEphemeralServer(${JSON.stringify(config)}).then((server) => runtime.shutdownEphemeralServer(server))
@@ -163,7 +172,10 @@ async function download(folder, log) {
   const { code, output } = await job.ended;
   clearTimeout(slow);
   clearTimeout(deadline);
-  const file = fs.readdirSync(folder).map((name) => path.join(folder, name)).find(isExecutable);
+  const file = fs
+    .readdirSync(folder)
+    .map((name) => path.join(folder, name))
+    .find(isExecutable);
   if (code !== 0 || !file) throw new Error(`the SDK could not download it: ${output.trim() || 'no answer within 180 s'}`);
   return file;
 }

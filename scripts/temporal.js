@@ -90,7 +90,9 @@ async function launch(binary, port, uiPort, options) {
   clearTimeout(deadline);
   if (first !== 'ready') {
     const { output, error, code } = await server.ended;
-    return slow ? `It was not ready after 60 s. ${output}` : (error ?? (output.trim() || `It ended with exit code ${code} and said nothing.`));
+    return slow
+      ? `It was not ready after 60 s. ${output}`
+      : (error ?? (output.trim() || `It ended with exit code ${code} and said nothing.`));
   }
   const pid = await server.pid;
   server.background();
@@ -125,7 +127,8 @@ function serverArguments(port, uiPort, options) {
   }
   const config = { ...dynamicConfig, ...(options.fastTimers && fastTimers), ...options.dynamicConfig };
   for (const [key, value] of Object.entries(config)) args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
-  for (const [name, type] of Object.entries({ ...searchAttributes, ...options.searchAttributes })) args.push('--search-attribute', `${name}=${type}`);
+  for (const [name, type] of Object.entries({ ...searchAttributes, ...options.searchAttributes }))
+    args.push('--search-attribute', `${name}=${type}`);
   return args;
 }
 
@@ -146,7 +149,9 @@ function mustAnswer(address) {
   const [, host = '', port = ''] = /^(?:https?:\/\/)?(.*?)(?::(\d+))?\/?$/.exec(address) ?? [];
   return new Promise((resolve, reject) => {
     const fail = (/** @type {string} */ why) =>
-      reject(new Error(`TEMPORAL_ADDRESS=${address} does not answer (${why}). Start that server, or unset the variable to have one started.`));
+      reject(
+        new Error(`TEMPORAL_ADDRESS=${address} does not answer (${why}). Start that server, or unset the variable to have one started.`),
+      );
     const socket = net.connect({ host: host.replace(/^\[|\]$/g, ''), port: Number(port || 7233), timeout: 5_000 });
     socket.once('connect', () => {
       socket.destroy();
@@ -175,7 +180,7 @@ async function main() {
   }
 }
 
-module.exports = { resolveTemporal, startTemporal, searchAttributes };
+module.exports = { resolveTemporal, startTemporal, dynamicConfig, searchAttributes };
 
 if (require.main === module) {
   main().catch((error) => {

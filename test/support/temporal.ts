@@ -39,5 +39,9 @@ function fromSetup(name: string): string {
   const value = process.env[name];
   if (value) return value;
   const error = process.env[`${name}_ERROR`];
-  throw new Error(error ? `the workflow bundle could not be made: ${error}` : `${name} is not set: did jest's global setup run, and is there a src/workflows/index.ts?`);
+  throw new Error(
+    error
+      ? `the workflow bundle could not be made: ${error}`
+      : `${name} is not set: did jest's global setup run, and is there a src/workflows/index.ts?`,
+  );
 }

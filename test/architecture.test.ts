@@ -1,0 +1,185 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative, sep } from 'node:path';
+import { factsOf } from './support/imports';
+
+/** What the files of a zone may import besides their own zone. `types`: zones of which only types may be imported. */
+interface Allowance {
+  zones?: string[];
+  types?: string[];
+  /** Package names; `node` stands for Node's own modules. */
+  packages?: string[];
+}
+
+/**
+ * The rings of docs/architecture.md: purity decreases downwards. A zone is a folder of src, or a file at its top.
+ * A line is added here only with the reason why the zone needs it.
+ */
+const table: Record<string, Allowance> = {
+  // The console and the CLI run it too, and workflow code: nothing but the language.
+  core: {},
+  contract: { zones: ['core'], packages: ['@temporalio/workflow', '@temporalio/common'] },
+  // Not zod: it would add 1 MB to the bundle. Of activities only the interface, which is in the contract.
+  workflows: { zones: ['core', 'contract'], packages: ['@temporalio/workflow', '@temporalio/common'] },
+
+  // No Temporal in these three, and none of the others: each is usable from a script.
+  stream: { zones: ['core'], packages: ['node'] },
+  models: { zones: ['core'], packages: ['node', 'openai', 'zod'] },
+  tools: { zones: ['core'], packages: ['node', 'zod'] },
+
+  agents: { zones: ['core', 'tools'], types: ['models'], packages: ['zod', 'node'] },
+  // `@temporalio/client`: an activity asks its own workflow for what its transcript cache lacks, and reads the errors of that query.
+  activities: {
+    zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents'],
+    packages: ['node', 'zod', '@temporalio/activity', '@temporalio/common', '@temporalio/client'],
+  },
+
+  config: { packages: ['node', '@temporalio/envconfig'] },
+  client: {
+    zones: ['core', 'contract'],
+    types: ['workflows', 'agents', 'stream', 'config'],
+    packages: ['node', '@temporalio/client', '@temporalio/common'],
+  },
+  // Workflows are named by path: the worker bundles them, it never runs them itself.
+  worker: {
+    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config'],
+    packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client'],
+  },
+  gateway: { zones: ['client', 'stream', 'core', 'contract', 'config'], packages: ['node'] },
+  cli: {
+    zones: ['client', 'stream', 'core', 'contract', 'config'],
+    types: ['agents'],
+    packages: ['node', 'commander', 'picocolors', '@temporalio/client'],
+  },
+  // The commands that run a worker in this process, provide Temporal, and say which agents there are.
+  'cli/dev': { zones: ['worker', 'agents', 'scripts'] },
+  'cli/worker': { zones: ['worker', 'agents'] },
+
+  // What users test their agents with, and what the package exports: they see everything but the programs.
+  testing: {
+    zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker'],
+    packages: ['node', 'zod', '@temporalio/*'],
+  },
+  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'client', 'worker'] },
+};
+
+/** What is wrong with a file of src, in words; `file` is its path below src, with slashes. */
+function violations(file: string, source: string): string[] {
+  const zone = zoneOf(file);
+  const allowed = allowanceOf(file);
+  if (!allowed) return [`${file} is in no zone of the table in test/architecture.test.ts`];
+  const facts = factsOf(source);
+  const found = facts.imports
+    .filter(({ from, typesOnly }) => {
+      if (!from.startsWith('.')) return !(allowed.packages ?? []).some((name) => covers(name, from));
+      const target = zoneOf(
+        normalize(join(dirname(file), from))
+          .split(sep)
+          .join('/'),
+      );
+      return target !== zone && !allowed.zones?.includes(target) && !(typesOnly && allowed.types?.includes(target));
+    })
+    .map(({ from }) => `${file} (${zone}) may not import ${from}`);
+  return facts.readsEnvironment && zone !== 'config' ? [...found, `${file} reads process.env, which only src/config.ts may`] : found;
+}
+
+function zoneOf(file: string): string {
+  const [first = '', second = ''] = file.split('/');
+  return (first === '..' ? second : first).replace(/\.[jt]s$/, '');
+}
+
+/** A file's own line of the table adds to that of its zone. */
+function allowanceOf(file: string): Allowance | undefined {
+  const zone = table[zoneOf(file)];
+  const own = table[file.replace(/\.ts$/, '')];
+  if (!zone || !own || zone === own) return zone;
+  return {
+    zones: [...(zone.zones ?? []), ...(own.zones ?? [])],
+    types: [...(zone.types ?? []), ...(own.types ?? [])],
+    packages: [...(zone.packages ?? []), ...(own.packages ?? [])],
+  };
+}
+
+function covers(name: string, from: string): boolean {
+  if (name === 'node') return from.startsWith('node:');
+  return name.endsWith('/*') ? from.startsWith(name.slice(0, -1)) : from === name || from.startsWith(`${name}/`);
+}
+
+const src = join(__dirname, '../src');
+
+function sources(): string[] {
+  return readdirSync(src, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(src, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort();
+}
+
+test('every file imports only what its zone may', () => {
+  expect(sources()).toContain('core/message.ts');
+  expect(sources().flatMap((file) => violations(file, readFileSync(join(src, file), 'utf8')))).toEqual([]);
+});
+
+describe('the checker', () => {
+  test('lets a zone import itself, the zones above it and its packages', () => {
+    expect(violations('core/context/cut.ts', "import { a } from '../message';")).toEqual([]);
+    expect(violations('workflows/agent-thread.ts', "import { a } from '../core/state'; import { b } from '@temporalio/workflow';")).toEqual(
+      [],
+    );
+    expect(
+      violations(
+        'models/openai/client.ts',
+        "import OpenAI from 'openai'; import type { C } from 'openai/resources'; import 'node:fs/promises';",
+      ),
+    ).toEqual([]);
+    expect(
+      violations('cli/dev.ts', "import { startTemporal } from '../../scripts/temporal.js'; import { createWorker } from '../worker';"),
+    ).toEqual([]);
+  });
+
+  test.each([
+    ['core/state.ts', "import { z } from 'zod';"],
+    ['core/state.ts', "import type { Stats } from 'node:fs';"],
+    ['core/state.ts', "import type { ThreadInput } from '../contract/thread';"],
+    ['core/context/cut.ts', "type A = import('../../models/model').ModelAnswer;"],
+    ['workflows/agent-thread.ts', "import { createActivities } from '../activities';"],
+    ['workflows/agent-thread.ts', "import type * as activities from '../activities';"],
+    ['workflows/agent-thread.ts', "export { z } from 'zod';"],
+    ['tools/shell.ts', "export * from '../models/model';"],
+    ['tools/shell.ts', "const { Context } = require('@temporalio/activity');"],
+    ['stream/bus.ts', "const client = await import('@temporalio/client');"],
+    ['stream/bus.ts', 'const client = await import(name);'],
+    ['agents/define-agent.ts', "import { createModels } from '../models/registry';"],
+    ['client.ts', "import { agentThread } from './workflows';"],
+    ['worker.ts', "import { agentThread } from './workflows/agent-thread';"],
+    ['worker.ts', "const path = require.resolve('./workflows');"],
+    ['cli/show.ts', "import { createWorker } from '../worker';"],
+    ['gateway/server.ts', "import { runTool } from '../activities/run-tool';"],
+    ['activities/call-model.ts', "import { type A } from '../workflows/record';"],
+  ])('finds the violation in %s: %s', (file, source) => {
+    expect(violations(file, source)).toHaveLength(1);
+  });
+
+  test('tells types from values where only types are allowed', () => {
+    expect(violations('agents/define-agent.ts', "import type { ModelProvider } from '../models/model';")).toEqual([]);
+    expect(violations('agents/define-agent.ts', "import { type ModelProvider } from '../models/model';")).toEqual([]);
+    expect(violations('agents/define-agent.ts', "import { type ModelProvider, createModels } from '../models/model';")).toHaveLength(1);
+    expect(violations('agents/define-agent.ts', "import '../models/model';")).toHaveLength(1);
+  });
+
+  test.each(['const key = process.env.OPENAI_API_KEY;', "spawn('sh', { env: process['env'] });", 'const { env } = process;'])(
+    'finds the read of the environment in: %s',
+    (source) => {
+      expect(violations('tools/shell.ts', source)).toEqual(['tools/shell.ts reads process.env, which only src/config.ts may']);
+      expect(violations('config.ts', source)).toEqual([]);
+    },
+  );
+
+  test('is not misled by comments and strings', () => {
+    expect(
+      violations('core/state.ts', "// import { z } from 'zod'; process.env\nconst text = \"import 'zod'; process.env.HOME\";"),
+    ).toEqual([]);
+  });
+
+  test('knows no zone that it was not told of', () => {
+    expect(violations('misc/things.ts', '')).toHaveLength(1);
+  });
+});
