@@ -59,7 +59,7 @@ test('a list of steps answers in order of arrival, and one request too many is a
   expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '2']);
   const third = await ask();
   expect(third.status).toBe(400);
-  expect((await third.json()).error.message).toContain('2 steps, and this is request 3');
+  expect(((await third.json()) as any).error.message).toContain('2 steps, and this is request 3');
 });
 
 test('a script by turn gives a request that is sent again the same answer, byte for byte', async () => {
@@ -82,7 +82,7 @@ test('a script that throws is a clear 400', async () => {
     throw new Error('oops');
   });
   const response = await ask();
-  expect([response.status, (await response.json()).error.message]).toEqual([400, 'scripted model server: the script threw: oops']);
+  expect([response.status, ((await response.json()) as any).error.message]).toEqual([400, 'scripted model server: the script threw: oops']);
 });
 
 test('every well-formed reply ends with a finish reason, usage and [DONE]', async () => {
@@ -113,7 +113,7 @@ test('the wire can break in the ways it does', async () => {
   const broken = await ask();
   expect(broken.status).toBe(200);
   await expect(broken.text()).rejects.toThrow('terminated');
-  await expect(server.requests[0].closed).resolves.toBe('by-server');
+  await expect(server.requests[0]?.closed).resolves.toBe('by-server');
   const open = await lines(await ask());
   expect([textOf(open), finishOf(open), open.includes('[DONE]')]).toEqual(['par', undefined, false]);
   expect((await lines(await ask())).at(-1)).toEqual({ error: { message: 'overloaded' } });
@@ -131,8 +131,8 @@ test('a stalled stream and a hanging request stay open until the client hangs up
     const before = Date.now();
     controller.abort();
     await response.catch(() => undefined);
-    await expect(server.requests[n].closed).resolves.toBe('by-client');
-    expect(server.requests[n].closedEarlyAt).toBeGreaterThanOrEqual(before);
+    await expect(server.requests[n]?.closed).resolves.toBe('by-client');
+    expect(server.requests[n]?.closedEarlyAt).toBeGreaterThanOrEqual(before);
   }
 });
 
@@ -143,7 +143,7 @@ test('a delayed reply comes late, a slow one in pieces', async () => {
   expect(Date.now() - start).toBeGreaterThanOrEqual(49);
   const slow = await lines(await ask());
   expect(slow.filter((chunk) => chunk.choices?.[0]?.delta.content).length).toBe(3);
-  await expect(server.requests[1].closed).resolves.toBe('complete');
+  await expect(server.requests[1]?.closed).resolves.toBe('complete');
 });
 
 test('what it does not do is a clear 4xx', async () => {
@@ -159,6 +159,6 @@ test('stop drops what is open, may be called twice, and does not blame the clien
   await server.stop();
   await server.stop();
   await expect(response).resolves.toBe('dropped');
-  await expect(server.requests[0].closed).resolves.toBe('by-server');
+  await expect(server.requests[0]?.closed).resolves.toBe('by-server');
   await new Promise((resolve) => httpRequest(server.url).once('error', resolve).end());
 });

@@ -1,0 +1,28 @@
+/** What the environment says. Nothing else in the project reads it. */
+export interface Config {
+  openai: OpenAiConfig;
+}
+
+export interface OpenAiConfig {
+  /** `OPENAI_API_KEY` */
+  apiKey?: string;
+  /** `OPENAI_BASE_URL`: any server that speaks OpenAI's Chat Completions. */
+  baseUrl?: string;
+  /** `OPENAI_ORG_ID` */
+  organization?: string;
+  /** `OPENAI_PROJECT_ID` */
+  project?: string;
+}
+
+/** A variable that is empty counts as unset: that is what `FOO= command` and an empty line in an env file mean. */
+export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+  const read = (name: string) => env[name]?.trim() || undefined;
+  return {
+    openai: {
+      apiKey: read('OPENAI_API_KEY'),
+      baseUrl: read('OPENAI_BASE_URL'),
+      organization: read('OPENAI_ORG_ID'),
+      project: read('OPENAI_PROJECT_ID'),
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import type OpenAI from 'openai';
+import type { ModelSettings } from '../../core/agent';
+import { type JsonObject, parseObject } from '../../core/json';
+import { type AssistantMessage, type Content, type Message, type Part, textOf, type ToolMessage } from '../../core/message';
+import type { ModelRequest } from '../model';
+import { replayExtras } from './opaque';
+
+export type ChatRequest = OpenAI.Chat.ChatCompletionCreateParamsStreaming;
+type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
+type ChatPart = OpenAI.Chat.ChatCompletionContentPart;
+type ToolChoice = OpenAI.Chat.ChatCompletionToolChoiceOption;
+
+/** OpenAI's newer models refuse `max_tokens`; most compatible servers know nothing else. */
+export type MaxTokensField = 'max_tokens' | 'max_completion_tokens';
+
+/**
+ * The body of the HTTP request. `settings.providerOptions` come last and win over everything but `stream`;
+ * a `null` among them takes the field out (`{ stream_options: null }` for a server that refuses it).
+ */
+export function buildRequest(request: ModelRequest, maxTokensField: MaxTokensField): ChatRequest {
+  const { settings, tools } = request;
+  const body = {
+    model: request.model,
+    messages: toMessages(request.instructions, request.messages),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: 'function' as const,
+        function: { name, ...(description && { description }), parameters },
+      })),
+    }),
+    // Without tools the API refuses a `tool_choice`, and takes its absence as `none`.
+    ...(tools.length > 0 && settings.toolChoice !== undefined && { tool_choice: toToolChoice(settings.toolChoice) }),
+    ...(settings.temperature !== undefined && { temperature: settings.temperature }),
+    ...(settings.maxTokens !== undefined && { [maxTokensField]: settings.maxTokens }),
+    stream_options: { include_usage: true },
+    ...settings.providerOptions,
+  };
+  const given = Object.entries(body).filter(([, value]) => value !== null);
+  return { ...Object.fromEntries(given), stream: true } as ChatRequest;
+}
+
+function toToolChoice(choice: NonNullable<ModelSettings['toolChoice']>): ToolChoice {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } };
+}
+
+function toMessages(instructions: string, messages: readonly Message[]): ChatMessage[] {
+  const list: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : [];
+  let images: ChatPart[] = [];
+  for (const message of messages) {
+    // The API wants all results of an answer directly after it, so images wait until the last of them is there.
+    if (message.role !== 'tool' && images.length > 0) {
+      list.push({ role: 'user', content: images });
+      images = [];
+    }
+    if (message.role === 'tool') {
+      images.push(...imagesOf(message));
+      list.push({ role: 'tool', tool_call_id: message.toolCallId, content: toolText(message) });
+    } else if (message.role === 'user') {
+      list.push({ role: 'user', content: userContent(message.content) });
+    } else {
+      list.push(...toAssistant(message));
+    }
+  }
+  if (images.length > 0) list.push({ role: 'user', content: images });
+  return list;
+}
+
+function userContent(content: Content): string | ChatPart[] {
+  if (typeof content === 'string') return content;
+  const parts = content.filter((part) => part.type !== 'text' || part.text !== '').map(toPart);
+  return parts.length > 0 ? parts : '';
+}
+
+function toPart(part: Part): ChatPart {
+  if (part.type === 'text') return part;
+  return { type: 'image_url', image_url: { url: part.url, ...(part.detail && { detail: part.detail }) } };
+}
+
+/** An answer without words and calls (a filter swallowed it) is left out: the API refuses an empty one. */
+function toAssistant(message: AssistantMessage): ChatMessage[] {
+  const content = message.content || message.refusal || null;
+  if (message.toolCalls.length === 0) return content === null ? [] : [{ role: 'assistant', content }];
+  const calls = message.toolCalls.map((call) => ({
+    id: call.id,
+    type: 'function' as const,
+    function: { name: call.name, arguments: replayable(call.arguments) },
+  }));
+  return [{ role: 'assistant', content, tool_calls: replayExtras(calls, message.opaque) }];
+}
+
+/**
+ * The arguments as the model wrote them. OpenAI takes any text, but many servers parse the arguments of old calls and refuse the whole request
+ * when they can't, so what is no JSON object travels inside one, where the model still sees what it wrote.
+ */
+function replayable(text: string): string {
+  if (text.trim() === '') return '{}';
+  if (parseObject(text)) return text;
+  return JSON.stringify({ malformed_arguments: text } satisfies JsonObject);
+}
+
+/** Tool messages are text only, and never empty: some servers refuse that. */
+function toolText(message: ToolMessage): string {
+  const text = textOf(message.content);
+  const images = imageParts(message.content).length;
+  if (images === 0) return text || '(no output)';
+  const note = `(${images === 1 ? 'An image' : `${images} images`} of this result: in the next message.)`;
+  return text ? `${text}\n${note}` : note;
+}
+
+function imagesOf(message: ToolMessage): ChatPart[] {
+  const images = imageParts(message.content);
+  if (images.length === 0) return [];
+  return [{ type: 'text', text: `From the result of ${message.name} (call ${message.toolCallId}):` }, ...images.map(toPart)];
+}
+
+function imageParts(content: Content): Part[] {
+  return typeof content === 'string' ? [] : content.filter((part) => part.type === 'image');
+}
