@@ -1,6 +1,14 @@
 /** What the environment says. Nothing else in the project reads it. */
 export interface Config {
   openai: OpenAiConfig;
+  /** `LONGHAUL_WORKSPACE`: the folder that tools work in. */
+  workspace?: string;
+  /** `LONGHAUL_TASK_QUEUE` */
+  taskQueue?: string;
+  /** `LONGHAUL_AGENTS`: the module whose agents a worker process runs. */
+  agentsFile?: string;
+  /** `LONGHAUL_MODEL`: the model of the built-in agent. */
+  model?: string;
 }
 
 export interface OpenAiConfig {
@@ -24,5 +32,9 @@ export function readConfig(env: Record<string, string | undefined> = process.env
       organization: read('OPENAI_ORG_ID'),
       project: read('OPENAI_PROJECT_ID'),
     },
+    workspace: read('LONGHAUL_WORKSPACE'),
+    taskQueue: read('LONGHAUL_TASK_QUEUE'),
+    agentsFile: read('LONGHAUL_AGENTS'),
+    model: read('LONGHAUL_MODEL'),
   };
 }

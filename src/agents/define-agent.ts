@@ -57,7 +57,9 @@ export function defineAgent(definition: AgentDefinition): Agent {
   const problems = [
     ...(isText(model) ? [] : ["model: name one, such as 'openai/gpt-5'"]),
     ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
-    ...(strategies.includes(strategy) ? [] : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
+    ...(strategies.includes(strategy)
+      ? []
+      : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
     ...(workspace === undefined || isText(workspace) ? [] : ['workspace: give the path of a folder']),
     ...problemsOfSettings(settings, toolbox.names()),
     ...problemsOfLimits(limits),

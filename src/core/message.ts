@@ -12,14 +12,19 @@ export interface ToolCall {
   arguments: string;
 }
 
-export interface UserMessage {
+interface Recorded {
   id: string;
+  /** The run and step that brought it into the transcript. */
+  runId?: string;
+  stepId?: string;
+}
+
+export interface UserMessage extends Recorded {
   role: 'user';
   content: Content;
 }
 
-export interface AssistantMessage {
-  id: string;
+export interface AssistantMessage extends Recorded {
   role: 'assistant';
   content: string;
   toolCalls: ToolCall[];
@@ -30,8 +35,7 @@ export interface AssistantMessage {
   attempt: number;
 }
 
-export interface ToolMessage {
-  id: string;
+export interface ToolMessage extends Recorded {
   role: 'tool';
   toolCallId: string;
   name: string;

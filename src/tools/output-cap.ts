@@ -32,7 +32,8 @@ export function capContent(content: Content, max = maxOutputBytes): Content {
   let leftOut = 0;
   const parts = content.flatMap((part): Part[] => {
     if (part.type === 'image') {
-      if (part.url.length > images) return [{ type: 'text', text: `[image left out: ${part.url.length} bytes, too large for the conversation]` }];
+      if (part.url.length > images)
+        return [{ type: 'text', text: `[image left out: ${part.url.length} bytes, too large for the conversation]` }];
       images -= part.url.length;
       return [part];
     }

@@ -49,7 +49,10 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
   const timer = setTimeout(() => controller.abort(new ToolTimeoutError(tool.name, tool.timeoutMs)), tool.timeoutMs);
   const context = toolContext(call, host, controller.signal);
   try {
-    const end = await untilAbandoned(settle(() => execute(args, context.ctx)), controller.signal);
+    const end = await untilAbandoned(
+      settle(() => execute(args, context.ctx)),
+      controller.signal,
+    );
     if (!controller.signal.aborted) return finished(tool, end, took);
     const cancelled = !(controller.signal.reason instanceof ToolTimeoutError);
     return { outcome: took(cut(tool, cancelled, end)), threw: false };

@@ -28,7 +28,8 @@ export function createToolbox(tools: readonly Tool[]): Toolbox {
   const byName = new Map<string, Tool>();
   for (const tool of tools) {
     const before = byName.get(tool.name);
-    if (before && before !== tool) throw new TypeError(`Two tools are named '${tool.name}'; the model could not tell them apart. Rename one.`);
+    if (before && before !== tool)
+      throw new TypeError(`Two tools are named '${tool.name}'; the model could not tell them apart. Rename one.`);
     byName.set(tool.name, tool);
   }
 

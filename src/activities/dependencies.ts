@@ -1,0 +1,19 @@
+import type { Agents } from '../agents/registry';
+import type { Models } from '../models/registry';
+import type { StreamBus } from '../stream/stream-bus';
+import type { Dependencies } from '../tools/define-tool';
+import type { TranscriptCache } from './transcript-cache';
+
+/** What the activities of one worker share. */
+export interface ActivityDependencies {
+  agents: Agents;
+  models: Models;
+  bus: StreamBus;
+  transcripts: TranscriptCache;
+  /** The folder of agents that name none, absolute. */
+  workspace: string;
+  /** What tools reach through `ctx.resolve`. */
+  dependencies: Dependencies;
+  /** Whether the namespace has our search attributes; asked once, when the worker starts. */
+  searchAttributes: boolean;
+}

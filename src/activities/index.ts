@@ -1,0 +1,13 @@
+import type { Activities } from '../contract/activities';
+import { callModel } from './call-model';
+import { checkArguments } from './check-arguments';
+import type { ActivityDependencies } from './dependencies';
+import { resolveAgent } from './resolve-agent';
+import { runTool } from './run-tool';
+
+export type { ActivityDependencies } from './dependencies';
+export { TranscriptCache } from './transcript-cache';
+
+export function createActivities(deps: ActivityDependencies): Activities {
+  return { resolveAgent: resolveAgent(deps), callModel: callModel(deps), runTool: runTool(deps), checkArguments: checkArguments(deps) };
+}

@@ -1,0 +1,49 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { backoffMs, type FailedAttempt, isRetryable, type RetryPolicy } from '../core/failure';
+import type { ModelFailure } from '../models/model';
+
+export interface FailureContext {
+  policy: RetryPolicy;
+  /** Attempts that failed before this one. */
+  before: readonly FailedAttempt[];
+  /** Since the first attempt began. */
+  elapsedMs: number;
+  /** In [0, 1). */
+  random: number;
+}
+
+export interface JudgedFailure {
+  attempt: FailedAttempt;
+  /** Whether another attempt follows, after `attempt.waitMs`. */
+  again: boolean;
+  message: string;
+}
+
+/** Whether a failed model call is worth another attempt, and when. */
+export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs, random }: FailureContext): JudgedFailure {
+  const { kind, message, details } = failure;
+  const attempt: FailedAttempt = { kind, message, ...(details.status !== undefined && { status: details.status }) };
+  const made = before.length + 1;
+  const final = (why: string): JudgedFailure => ({ attempt, again: false, message: why });
+  if (!isRetryable(kind)) return final(message);
+  if (made >= policy.maxAttempts) return final(`${message} (attempt ${made} of ${policy.maxAttempts}, none left)`);
+  const asked = details.retryAfterMs;
+  if (asked !== undefined && asked > policy.retryAfterCeilingMs) {
+    return final(`${message} (the provider asks for a wait of ${Math.round(asked / 1000)} s, above the ceiling of ${policy.retryAfterCeilingMs / 1000} s)`);
+  }
+  const waitMs = Math.round(asked ?? backoffMs(policy, made, random));
+  if (elapsedMs + waitMs > policy.windowMs) return final(`${message} (no attempt begins later than ${policy.windowMs / 1000} s after the first)`);
+  return { attempt: { ...attempt, waitMs, waitSource: asked === undefined ? 'backoff' : 'retry-after' }, again: true, message };
+}
+
+/** The failure that Temporal retries, or not. Its type is the kind, so that the history says what happened. */
+export function toFailure({ attempt, again, message }: JudgedFailure, before: readonly FailedAttempt[]): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: attempt.kind,
+    nonRetryable: !again,
+    // Temporal adds no jitter of its own and does not cap an explicit delay, so each wait is said outright. It has no zero.
+    ...(again && { nextRetryDelay: Math.max(1, attempt.waitMs ?? 1) }),
+    details: [{ ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt] }],
+  });
+}

@@ -1,0 +1,149 @@
+import type { TranscriptPage, TranscriptRequest } from '../contract/thread';
+import type { Message } from '../core/message';
+import { emptyHash, extendHash, type TranscriptRef, tokenOf } from '../core/transcript';
+
+/** Asks the thread's workflow. May throw: then the transcript can't be had this way now. */
+export type AskThread = (request: TranscriptRequest) => Promise<TranscriptPage>;
+
+export type Found = { messages: Message[] } | { missingFrom: number };
+
+interface Entry {
+  epoch: number;
+  messages: Message[];
+  /** `hashes[i]` is the transcript's hash after `i` messages. */
+  hashes: string[];
+  /** Made on this worker, not yet named by a reference: by token. */
+  loose: Map<string, Message>;
+  size: number;
+}
+
+/**
+ * The transcripts that this worker has seen, newest used last, within a budget. Nothing in it is trusted: messages are used only where
+ * the reference's hash says that they are the very ones. So deposits may come in any order, twice, or from attempts that lost.
+ */
+export class TranscriptCache {
+  readonly #entries = new Map<string, Entry>();
+  #size = 0;
+
+  /** `maxSize` is in characters of message text, about bytes. 0 keeps nothing. */
+  constructor(readonly maxSize = 256_000_000) {}
+
+  /** A message that an activity of this worker has just made. */
+  deposit(threadId: string, message: Message): void {
+    if (this.maxSize === 0) return;
+    const entry = this.#open(threadId);
+    entry.loose.set(tokenOf(message), message);
+    this.#grow(entry, sizeOf(message));
+    this.#trim(threadId);
+  }
+
+  /**
+   * The messages that a reference names; or from which position on they are missing, where the workflow did not give them.
+   * `inline`: messages that came with the request.
+   */
+  async read(threadId: string, ref: TranscriptRef, ask: AskThread, inline?: { from: number; messages: Message[] }): Promise<Found> {
+    const entry = this.#open(threadId);
+    if (entry.epoch !== ref.epoch) this.#reset(entry, ref.epoch);
+    if (inline) this.#place(entry, inline.from, inline.messages);
+    if (entry.hashes[ref.length] !== ref.hash) this.#placeLoose(entry, ref);
+
+    let from = this.#trusted(entry, ref);
+    while (entry.hashes[ref.length] !== ref.hash) {
+      if (from >= ref.length) {
+        // What was here did not belong to the reference after all: begin anew.
+        if (from === 0) return { missingFrom: 0 };
+        this.#reset(entry, ref.epoch);
+        from = 0;
+      }
+      const page = await ask({ epoch: ref.epoch, from, length: ref.length }).catch(() => undefined);
+      if (!page || 'stale' in page || page.messages.length === 0) return { missingFrom: from };
+      this.#place(entry, from, page.messages);
+      from += page.messages.length;
+      if (from >= ref.length && entry.hashes[ref.length] !== ref.hash) {
+        this.#reset(entry, ref.epoch);
+        return { missingFrom: 0 };
+      }
+    }
+    const messages = entry.messages.slice(0, ref.length);
+    if (this.maxSize === 0) this.#drop(threadId);
+    else this.#trim(threadId);
+    return { messages };
+  }
+
+  #open(threadId: string): Entry {
+    const entry = this.#entries.get(threadId) ?? { epoch: 0, messages: [], hashes: [emptyHash], loose: new Map(), size: 0 };
+    this.#entries.delete(threadId);
+    this.#entries.set(threadId, entry);
+    return entry;
+  }
+
+  /** How many of the messages here are known to be the reference's: those that, with its newest tokens, give its hash. */
+  #trusted(entry: Entry, ref: TranscriptRef): number {
+    const known = Math.min(entry.messages.length, ref.length);
+    for (let base = known; base >= ref.length - ref.recent.length && base >= 0; base--) {
+      const rest = ref.recent.slice(ref.recent.length - (ref.length - base));
+      if (rest.reduce(extendHash, entry.hashes[base] ?? '') === ref.hash) return base;
+    }
+    // Older than the reference's newest tokens reach: taken on trust, and checked against the hash once the rest is there.
+    return known < ref.length - ref.recent.length ? known : 0;
+  }
+
+  /** Joins deposits to the transcript, in the order of the reference's tokens, as far as they go. */
+  #placeLoose(entry: Entry, ref: TranscriptRef): void {
+    let base = this.#trusted(entry, ref);
+    const first = ref.length - ref.recent.length;
+    if (base < first) return;
+    for (let message = entry.loose.get(ref.recent[base - first] ?? ''); message; message = entry.loose.get(ref.recent[base - first] ?? '')) {
+      entry.loose.delete(tokenOf(message));
+      this.#grow(entry, -sizeOf(message));
+      this.#place(entry, base, [message]);
+      base += 1;
+    }
+  }
+
+  /** Puts messages at a position; what stood there and behind is dropped. */
+  #place(entry: Entry, from: number, messages: readonly Message[]): void {
+    if (from > entry.messages.length) return;
+    const dropped = entry.messages.splice(from);
+    entry.hashes.length = from + 1;
+    for (const message of messages) {
+      entry.messages.push(message);
+      entry.hashes.push(extendHash(entry.hashes.at(-1) ?? emptyHash, tokenOf(message)));
+      entry.loose.delete(tokenOf(message));
+    }
+    this.#grow(entry, sum(messages) - sum(dropped));
+  }
+
+  #reset(entry: Entry, epoch: number): void {
+    this.#grow(entry, -entry.size);
+    Object.assign(entry, { epoch, messages: [], hashes: [emptyHash], loose: new Map() });
+  }
+
+  #drop(threadId: string): void {
+    const entry = this.#entries.get(threadId);
+    if (!entry) return;
+    this.#size -= entry.size;
+    this.#entries.delete(threadId);
+  }
+
+  #grow(entry: Entry, by: number): void {
+    entry.size += by;
+    this.#size += by;
+  }
+
+  /** Forgets the threads that were not used for longest. */
+  #trim(inUse: string): void {
+    for (const threadId of this.#entries.keys()) {
+      if (this.#size <= this.maxSize || threadId === inUse) return;
+      this.#drop(threadId);
+    }
+  }
+}
+
+function sizeOf(message: Message): number {
+  return JSON.stringify(message).length;
+}
+
+function sum(messages: readonly Message[]): number {
+  return messages.reduce((size, message) => size + sizeOf(message), 0);
+}

@@ -1,0 +1,40 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { grpc, grpcCode, LonghaulError } from './errors';
+
+/** What a failed request to a thread means for whoever made it. */
+export function explain(threadId: string, what: string, error: unknown): unknown {
+  if (error instanceof LonghaulError) return error;
+  const { name, message, cause } = error as Error & { cause?: Error };
+  if (name === 'WorkflowUpdateFailedError') {
+    const reason = cause?.message ?? message;
+    return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
+  }
+  if (name === 'QueryNotRegisteredError' || name === 'QueryRejectedError' || grpcCode(error) === grpc.invalidArgument) {
+    return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });
+  }
+  if (error instanceof WorkflowNotFoundError || name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound) {
+    const closed = /already completed|already closed/i.test(`${message} ${cause?.message ?? ''}`);
+    return closed
+      ? new LonghaulError('thread-closed', `${what}: thread "${threadId}" is over; start a new one`, undefined, { cause: error })
+      : new LonghaulError('thread-not-found', `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" shows those there are`, undefined, { cause: error });
+  }
+  if (isNoWorker(error)) return noWorker(threadId, what, error);
+  return error;
+}
+
+/** Whether nobody was there to answer: a deadline that passed, or the server's own word for it. */
+export function isNoWorker(error: unknown): boolean {
+  const code = grpcCode(error);
+  const { name } = error as Error;
+  if (name === 'WorkflowUpdateRPCTimeoutOrCancelledError') return true;
+  return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test((error as Error).message));
+}
+
+export function noWorker(threadId: string, what: string, cause?: unknown): LonghaulError {
+  return new LonghaulError(
+    'no-worker',
+    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue`,
+    undefined,
+    { cause },
+  );
+}

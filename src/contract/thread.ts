@@ -1,0 +1,95 @@
+import type { AgentFacts, Limits, ModelSettings } from '../core/agent';
+import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
+import type { Content, Message, Usage } from '../core/message';
+import type { ToolStrategy } from '../core/tool';
+
+/** The workflow's type: what `temporal workflow start --type` takes. */
+export const workflowType = 'agentThread';
+export const defaultTaskQueue = 'longhaul';
+
+/** The start of a thread, as plain JSON. `agent` and `input` are enough. */
+export interface ThreadInput {
+  /** The name of an agent that the worker has. */
+  agent: string;
+  /** A text, or parts. */
+  input: Content;
+  /** `one-shot` (default): the workflow ends with its run. `conversation`: it stays open for the next message. */
+  mode?: 'one-shot' | 'conversation';
+  /** Instead of the agent's own. */
+  model?: string;
+  settings?: ModelSettings;
+  limits?: Limits;
+  strategy?: ToolStrategy;
+  /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days, 0 for ever. */
+  idleTimeoutMs?: number;
+}
+
+/** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code. */
+export interface ThreadResult {
+  status: Extract<RunStatus, 'completed' | 'incomplete' | 'cancelled'>;
+  /** The model's last words. */
+  output: string;
+  runId: string;
+  runs: number;
+  turns: number;
+  usage: Usage;
+  /** Why it is incomplete or cancelled, where there is more to say. */
+  reason?: string;
+}
+
+export interface StatusView {
+  threadId: string;
+  agent: string;
+  model: string | null;
+  mode: 'one-shot' | 'conversation';
+  /** `idle`: a conversation between runs. */
+  status: RunStatus | 'idle';
+  runId: string | null;
+  turn: number;
+  messages: number;
+  queued: number;
+  pending: PendingCall[];
+  /** The newest event's number. */
+  seq: number;
+  facts: AgentFacts | null;
+}
+
+export interface UsageView {
+  thread: Usage;
+  run: Usage | null;
+  runs: number;
+  turns: number;
+}
+
+export interface EventsRequest {
+  /** First seq wanted; default 1. */
+  from?: number;
+  /** At most so many; pages are also cut by their bytes. */
+  limit?: number;
+}
+
+export interface EventsPage {
+  events: DurableEvent[];
+  /** Where the next page begins. */
+  next: number;
+  /** Whether more is there already. */
+  more: boolean;
+  /** Where `from` is older than this execution of the workflow: the run id of the execution that has it. */
+  earlier?: { execution: string; before: number };
+}
+
+export interface MessagesPage {
+  messages: Message[];
+  next: number;
+  more: boolean;
+}
+
+/** What an activity asks its own workflow on a cache miss: the messages from `from` on, as of `length`. */
+export interface TranscriptRequest {
+  epoch: number;
+  from: number;
+  length: number;
+}
+
+/** `stale`: the transcript was rewritten since, and the asking activity's work is of no use any more. */
+export type TranscriptPage = { messages: Message[] } | { stale: true };

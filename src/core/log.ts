@@ -1,0 +1,104 @@
+import type { DurableEvent, DurableEventData, DurableEventType, PendingCall } from './event';
+import type { JsonObject } from './json';
+import type { AssistantMessage, Message, ToolCall } from './message';
+import type { ThreadState } from './state';
+
+/**
+ * An event as the state keeps it: it points at its messages instead of repeating them, so that the log costs no second copy.
+ * `join` puts them back for a reader.
+ */
+export interface LogRecord {
+  seq: number;
+  type: DurableEventType;
+  /** Milliseconds since 1970. */
+  at: number;
+  runId: string | null;
+  data: JsonObject;
+}
+
+type Fields = Record<string, unknown>;
+
+/** What is left of an event's data once its messages are pointed at. */
+export function strip(type: DurableEventType, data: DurableEventData[DurableEventType]): JsonObject {
+  const { message, toolCall, output, initialMessages, finalMessages, pending, ...rest } = data as Fields;
+  const kept: Fields = rest;
+  if (message) kept.messageId = (message as Message).id;
+  if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
+  if (finalMessages) kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
+  if (toolCall && type === 'thread.run.step.tool_call.created') kept.toolCall = toolCall;
+  else if (toolCall) kept.toolCallId = (toolCall as ToolCall).id;
+  if (pending) kept.pending = (pending as PendingCall[]).map(({ arguments: _, ...call }) => call);
+  return kept as JsonObject;
+}
+
+/** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
+export function join(record: LogRecord, state: ThreadState): DurableEvent {
+  const data: Fields = { ...record.data };
+  const look = lookup(state);
+  const take = (key: string) => {
+    const value = data[key];
+    delete data[key];
+    return value;
+  };
+  switch (record.type) {
+    case 'thread.message.created':
+      data.message = data.inProgress ? shell(String(take('messageId'))) : look.message(String(take('messageId')));
+      break;
+    case 'thread.message.queued':
+    case 'thread.message.completed':
+      data.message = look.message(String(take('messageId')));
+      break;
+    case 'agent.run.created':
+      data.initialMessages = (take('messageIds') as string[]).map(look.message);
+      break;
+    case 'thread.run.completed': {
+      const finalMessages = (take('messageIds') as string[]).map(look.message);
+      data.finalMessages = finalMessages;
+      data.output = finalMessages.map((m) => (m.role === 'assistant' ? m.refusal || m.content : '')).join('\n').trim();
+      break;
+    }
+    case 'thread.run.step.tool_call.completed_by_llm':
+    case 'agent.approval.requested':
+      data.toolCall = look.call(String(take('toolCallId')));
+      break;
+    case 'agent.tool.execution.completed':
+      data.output = look.output(String(data.messageId));
+      break;
+    case 'thread.run.requires_action':
+      data.pending = (data.pending as PendingCall[]).map((call) => ({ ...call, arguments: look.call(call.toolCallId).arguments }));
+      break;
+  }
+  return {
+    seq: record.seq,
+    type: record.type,
+    timestamp: new Date(record.at).toISOString(),
+    threadId: state.threadId,
+    runId: record.runId,
+    data,
+  } as unknown as DurableEvent;
+}
+
+function shell(id: string): AssistantMessage {
+  return { id, role: 'assistant', content: '', toolCalls: [], attempt: 1 };
+}
+
+function lookup(state: ThreadState) {
+  const message = (id: string): Message =>
+    state.messages.findLast((m) => m.id === id) ??
+    state.queue.find((m) => m.id === id) ?? { id, role: 'user', content: '[no longer kept]' };
+  return {
+    message,
+    call(id: string): ToolCall {
+      for (let i = state.messages.length - 1; i >= 0; i--) {
+        const m = state.messages[i];
+        const found = m?.role === 'assistant' && m.toolCalls.find((call) => call.id === id);
+        if (found) return found;
+      }
+      return { id, name: '', arguments: '[no longer kept]' };
+    },
+    output(messageId: string) {
+      const waiting = state.run?.calls.find((call) => call.phase === 'done' && call.messageId === messageId);
+      return waiting?.phase === 'done' ? waiting.outcome.content : message(messageId).content;
+    },
+  };
+}

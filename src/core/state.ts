@@ -1,0 +1,107 @@
+import type { AgentFacts, Limits, ModelSettings } from './agent';
+import type { RunStatus } from './event';
+import type { LogRecord } from './log';
+import { type Message, noUsage, type Usage, type UserMessage } from './message';
+import type { ToolOutcome, ToolStrategy, Verdict } from './tool';
+import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
+
+/** A tool call of the current turn on its way to its outcome. */
+export type CallState = { id: string; name: string; verdict: Verdict; editedArguments?: string } & (
+  | { phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' }
+  | { phase: 'done'; outcome: ToolOutcome; messageId: string }
+);
+
+export interface RunState {
+  id: string;
+  /** From 1 within the thread. */
+  number: number;
+  status: RunStatus;
+  /** Model calls begun. */
+  turn: number;
+  toolCalls: number;
+  usage: Usage;
+  startedAt: number;
+  /** The calls of the last answer, in the model's order; empty once their results are in the transcript. */
+  calls: CallState[];
+  /** The answer's id while the model writes it. */
+  shell?: string;
+}
+
+/** What a run was asked to do differently from its agent. */
+export interface Overrides {
+  model?: string;
+  settings?: ModelSettings;
+  limits?: Limits;
+  strategy?: ToolStrategy;
+}
+
+/**
+ * All that a thread is, as plain JSON: it crosses continue-as-new as it stands.
+ * It changes in `evolve` and nowhere else.
+ */
+export interface ThreadState {
+  format: 1;
+  threadId: string;
+  agent: string;
+  mode: 'one-shot' | 'conversation';
+  overrides: Overrides;
+  facts: AgentFacts | null;
+  /** The run under way, or the last one. */
+  run: RunState | null;
+  /** Messages that wait to be taken in. */
+  queue: UserMessage[];
+  messages: Message[];
+  epoch: number;
+  hash: string;
+  usage: Usage;
+  /** Of this execution of the workflow; what came before stands in the executions before it. */
+  log: LogRecord[];
+  nextSeq: number;
+  /** Temporal's run id of the execution before this one, where the log goes on backwards. */
+  previousExecution?: string;
+  /** A conversation that takes no more messages. */
+  closed: boolean;
+}
+
+export function newThread(seed: Pick<ThreadState, 'threadId' | 'agent' | 'mode' | 'overrides' | 'queue'>): ThreadState {
+  return {
+    format: 1,
+    ...seed,
+    facts: null,
+    run: null,
+    messages: [],
+    epoch: 0,
+    hash: emptyHash,
+    usage: noUsage,
+    log: [],
+    nextSeq: 1,
+    closed: false,
+  };
+}
+
+const runEnds: readonly RunStatus[] = ['completed', 'failed', 'incomplete', 'cancelled', 'expired'];
+
+export function isOver(run: RunState): boolean {
+  return runEnds.includes(run.status);
+}
+
+/** The run that is going on, if one is. */
+export function activeRun(state: ThreadState): RunState | undefined {
+  return state.run && !isOver(state.run) ? state.run : undefined;
+}
+
+export function stepIdOf(run: RunState): string {
+  return `${run.id}-turn-${run.turn}`;
+}
+
+/** Enough of the newest tokens that a worker which made the last turn's messages can place them. */
+const recentTokens = 24;
+
+export function transcriptRef(state: ThreadState): TranscriptRef {
+  return {
+    epoch: state.epoch,
+    length: state.messages.length,
+    hash: state.hash,
+    recent: state.messages.slice(-recentTokens).map(tokenOf),
+  };
+}

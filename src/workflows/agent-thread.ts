@@ -1,0 +1,255 @@
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { type Activities, failureTypes } from '../contract/activities';
+import type { ThreadInput, ThreadResult } from '../contract/thread';
+import type { AgentFacts } from '../core/agent';
+import { bytesOf, fit } from '../core/context/carry';
+import { afterAnswer, beforeTurn, type RunEnd } from '../core/decide';
+import type { AssistantMessage } from '../core/message';
+import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
+import { hashOf } from '../core/transcript';
+import { checkThreadInput } from '../core/thread-input';
+import { resolveAgentOptions } from './activity-options';
+import { askModel } from './ask-model';
+import { newId } from './record';
+import { changeStatus, handleRequests } from './requests';
+import { runCalls, skipCalls } from './run-calls';
+import { publishStatus } from './search-attributes';
+import { openThread, type Thread } from './thread';
+
+/**
+ * The agent loop. It decides nothing on data that replay could not repeat, and it holds four invariants:
+ *
+ * I1  State changes only in `record`. State is plain JSON, and equals its own JSON after every step.
+ * I2  Every tool call the model made is paired with exactly one tool result message, on every path.
+ * I3  The log is the truth: `seq` has no gaps, across runs, retries and continue-as-new; each run has exactly one terminal event, its last.
+ * I4  Nothing grows without bound: a turn's bytes in history are constant, and the thread continues as new before a limit of the server.
+ */
+export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
+  const wrong = checkThreadInput(input);
+  if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
+  const thread = openThread(input, carried);
+  handleRequests(thread);
+
+  for (;;) {
+    const arrived = await nextInput(thread);
+    if (arrived === 'carry-over') return carryOver(thread);
+    if (arrived === 'closed') break;
+    const end = await runToRest(thread);
+    if (end === 'carry-over') return carryOver(thread);
+    if (thread.state.mode === 'one-shot') return closeWith(thread, end);
+  }
+  await condition(allHandlersFinished);
+  return result(thread.state, { type: 'completed' });
+}
+
+/** A run ends as `RunEnd` says, or was cancelled. */
+type End = RunEnd | { type: 'cancelled'; reason?: string; by?: string };
+
+const defaultIdleMs = 30 * 24 * 3_600_000;
+
+/** Waits, at no cost, for something to do. Whoever waits for a message in a conversation gives up after the idle timeout. */
+async function nextInput({ state, record, input }: Thread): Promise<'run' | 'closed' | 'carry-over'> {
+  const something = () => activeRun(state) !== undefined || state.queue.length > 0 || state.closed || workflowInfo().continueAsNewSuggested;
+  const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
+  try {
+    const arrived = idleMs === 0 ? await condition(something).then(() => true) : something() || (await condition(something, idleMs));
+    if (!arrived) record('thread.closed', { reason: 'idle' });
+  } catch (error) {
+    record('thread.closed', { reason: 'cancelled' });
+    throw error;
+  }
+  if (activeRun(state) || state.queue.length > 0) return 'run';
+  return state.closed ? 'closed' : 'carry-over';
+}
+
+/** One input, to its rest. Whatever happens, the run ends with one terminal event and a transcript in which every call has its result. */
+async function runToRest(thread: Thread): Promise<End | 'carry-over'> {
+  thread.scope = new CancellationScope();
+  delete thread.cancelled;
+  const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
+  if (end === 'carry-over') return end;
+  await CancellationScope.nonCancellable(() => rest(thread, end));
+  return end;
+}
+
+async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
+  const run = activeRun(thread.state) ?? (await beginRun(thread));
+  for (;;) {
+    if (workflowInfo().continueAsNewSuggested) {
+      await condition(allHandlersFinished);
+      return 'carry-over';
+    }
+    const limit = beforeTurn(thread.state, run);
+    if (limit) return limit;
+    const end = await takeTurn(thread);
+    if (end) return end;
+  }
+}
+
+/** One model call and the tool calls of its answer. Returns how the run ends, where it does. */
+async function takeTurn(thread: Thread): Promise<RunEnd | undefined> {
+  const { state, record } = thread;
+  const run = state.run as RunState;
+  record('agent.run.step.created', { stepId: `${run.id}-turn-${run.turn + 1}`, turn: run.turn + 1 });
+  const stepId = stepIdOf(run);
+  takeIn(thread, stepId);
+  changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);
+
+  const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
+  record('thread.message.created', { stepId, message: shell, inProgress: true });
+  const { step, model } = await askModel(thread, shell.id);
+
+  const { text, refusal, calls, finishReason, usage, opaque, attempt, failed, durationMs } = step;
+  for (const { call } of calls) {
+    record('thread.run.step.tool_call.created', { stepId, toolCall: { id: call.id, name: call.name } });
+    record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
+  }
+  const message: AssistantMessage = {
+    ...shell,
+    content: text,
+    toolCalls: calls.map(({ call }) => call),
+    ...(refusal && { refusal }),
+    ...(opaque && { opaque }),
+    attempt,
+  };
+  record(
+    'thread.message.completed',
+    { stepId, message, finishReason, usage, model, durationMs, ...(failed && { attempts: failed }) },
+    { verdicts: calls.map(({ verdict }) => verdict) },
+  );
+
+  const end = afterAnswer(finishReason, calls.length);
+  if (!end) return runCalls(thread);
+  // What was said while the model wrote its last words is answered, not lost with the run.
+  return end.type === 'completed' && state.queue.length > 0 ? undefined : end;
+}
+
+async function beginRun(thread: Thread): Promise<RunState> {
+  const { state, record } = thread;
+  const runId = newId('run');
+  const begin = (facts?: AgentFacts) => {
+    record('agent.run.created', { status: 'in_progress', initialMessages: [...state.queue] }, { runId, ...(facts && { facts }) });
+    return state.run as RunState;
+  };
+  try {
+    const facts = await proxyActivities<Activities>(resolveAgentOptions).resolveAgent({ agent: state.agent });
+    const run = begin(facts);
+    publishStatus(state);
+    return run;
+  } catch (error) {
+    begin();
+    throw error;
+  }
+}
+
+/** Brings into the transcript what came since the last model call: results in the order of their calls, then what was said. */
+function takeIn({ state, record }: Thread, stepId: string | undefined): void {
+  for (const call of state.run?.calls ?? []) {
+    if (call.phase !== 'done') continue;
+    const { id, name, messageId, outcome } = call;
+    const isError = outcome.status !== 'success';
+    record('thread.message.created', {
+      ...(stepId && { stepId }),
+      message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError },
+    });
+  }
+  if (!stepId) return;
+  for (const message of [...state.queue]) record('thread.message.created', { stepId, message });
+}
+
+/** Ends the run: nothing is left open in the transcript, and the terminal event is the last. */
+async function rest(thread: Thread, end: End): Promise<void> {
+  const { state, record } = thread;
+  const run = state.run as RunState;
+  skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
+  takeIn(thread, undefined);
+  switch (end.type) {
+    case 'completed': {
+      const last = state.messages.filter((m) => m.role === 'assistant').slice(-1);
+      record('thread.run.completed', { finalMessages: last, output: outputOf(state), usage: run.usage, turns: run.turn });
+      break;
+    }
+    case 'failed': {
+      const { code, message, details } = end;
+      record('thread.run.failed', { code, message, ...(details && { details }) });
+      break;
+    }
+    case 'incomplete':
+      record('thread.run.incomplete', { limit: end.limit, max: end.max, message: reasonOf(end) ?? '' });
+      break;
+    case 'cancelled': {
+      const { type: _, ...words } = end;
+      record('thread.run.cancelled', words);
+      break;
+    }
+  }
+  publishStatus(state);
+}
+
+/** What an error means for its run: a cancel that was asked for, or a failure with the code of its cause. */
+function endOf(thread: Thread, error: unknown): End {
+  if (isCancellation(error)) return { type: 'cancelled', ...thread.cancelled };
+  if (error instanceof ActivityFailure) {
+    const cause = error.cause;
+    if (cause instanceof ApplicationFailure) {
+      const details = cause.details?.[0] as Extract<RunEnd, { type: 'failed' }>['details'];
+      return { type: 'failed', code: cause.type ?? 'error', message: cause.message, ...(details && { details }) };
+    }
+    const why = cause?.message ?? error.message;
+    return { type: 'failed', code: 'worker-lost', message: `The step ${error.activityType} could not be carried out: ${why}. Its worker was lost again and again.` };
+  }
+  // Anything else is a defect of ours or of the platform: the workflow task fails, is retried, and the thread is whole once it is mended.
+  throw error;
+}
+
+/** A one-shot thread ends with its run, so that the Web UI and `result()` tell how it went. */
+async function closeWith(thread: Thread, end: End): Promise<ThreadResult> {
+  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+  if (end.type === 'failed') throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
+  // The server shows Canceled only where its own cancel was asked for.
+  if (end.type === 'cancelled' && !thread.cancelled) throw new CancelledFailure('The thread was cancelled');
+  return result(thread.state, end);
+}
+
+function result(state: ThreadState, end: Exclude<End, { type: 'failed' }>): ThreadResult {
+  const { id = '', number = 0, turn = 0 } = state.run ?? {};
+  const reason = reasonOf(end);
+  return { status: end.type, output: outputOf(state), runId: id, runs: number, turns: turn, usage: state.usage, ...(reason && { reason }) };
+}
+
+function reasonOf(end: End): string | undefined {
+  if (end.type === 'incomplete') return `The run reached its limit of ${end.max} ${end.limit === 'turns' ? 'turns' : 'tool calls'}.`;
+  return end.type === 'cancelled' ? end.reason : undefined;
+}
+
+function outputOf(state: ThreadState): string {
+  const last = state.messages.findLast((m) => m.role === 'assistant');
+  return last?.role === 'assistant' ? (last.refusal || last.content).trim() : '';
+}
+
+/** Arguments of the next execution are one payload, of which the server takes 2 MiB. */
+const carryBytes = 1_600_000;
+
+/** Goes on in a new execution with an empty history (I4). The log of this one stays readable under its own run id. */
+async function carryOver({ state, record, input }: Thread): Promise<ThreadResult> {
+  const owed = bytesOf(state.run?.calls ?? []) + bytesOf(state.queue);
+  const fitted = fit(state.messages, Math.max(100_000, carryBytes - owed));
+  if (fitted) {
+    const { messages, ...counts } = fitted;
+    record('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript: { messages, hash: hashOf(messages) } });
+  }
+  const carried: ThreadState = { ...state, log: [], previousExecution: workflowInfo().runId };
+  // The first message is in the carried state already; what the next execution reads of its input are the settings.
+  return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, carried);
+}

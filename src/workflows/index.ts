@@ -1,0 +1,2 @@
+/** What the worker registers, and nothing else. */
+export { agentThread } from './agent-thread';
