@@ -94,7 +94,13 @@ function acceptMessage(thread: Thread, { input, id }: SendRequest): void {
   record('thread.message.queued', { message: { id: id ?? newId('msg'), role: 'user', content: input } });
 }
 
+/** A run that rested for this goes on; where more is waited for it will say so again. */
+function goOn(thread: Thread, details: string): void {
+  if (thread.state.run?.status === 'requires_action') changeStatus(thread, 'in_progress', details);
+}
+
 function acceptOutputs(thread: Thread, { outputs }: SubmitRequest): void {
+  goOn(thread, 'Continuing run with tool results.');
   for (const { toolCallId, output, isError = false } of outputs) {
     const content = toContent(output);
     finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: content });
@@ -107,6 +113,7 @@ async function acceptDecision(thread: Thread, asked: DecisionRequest): Promise<v
   const words = { ...(by && { by }), ...(reason && { reason }) };
   if (!approved) {
     record('agent.approval.decided', { toolCallId, approved, ...words });
+    goOn(thread, 'Continuing run.');
     const output = `Error: the call was refused${by ? ` by ${by}` : ''}${reason ? `: ${reason}` : ''}. Do not call it again with the same arguments.`;
     return finishCall(thread, toolCallId, { status: 'denied', output, error: { name: 'ApprovalDeniedError', message: reason ?? 'refused' } });
   }
@@ -120,6 +127,7 @@ async function acceptDecision(thread: Thread, asked: DecisionRequest): Promise<v
     if (!still.ok) throw ApplicationFailure.nonRetryable(still.reason, 'InvalidRequest');
   }
   record('agent.approval.decided', { toolCallId, approved, ...words, ...(editedArguments && { editedArguments }) });
+  goOn(thread, 'Continuing run.');
 }
 
 function checkClose({ state }: Thread): Checked<null> {

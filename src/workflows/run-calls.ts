@@ -33,7 +33,7 @@ export async function runCalls(thread: Thread): Promise<RunEnd | undefined> {
   try {
     while (!allDone()) {
       await condition(() => allDone() || rests());
-      if (rests()) await restUntilAnswered(thread, rests);
+      if (rests()) await restUntilAnswered(thread);
     }
     await work;
   } finally {
@@ -139,16 +139,12 @@ function waits(call: CallState): boolean {
   return call.phase === 'awaiting-approval' || call.phase === 'awaiting-output';
 }
 
-/** The run rests: durable, for as long as it takes. */
-async function restUntilAnswered(thread: Thread, rests: () => boolean): Promise<void> {
+/** The run rests: durable, for as long as it takes. Whoever answers sets it going again. */
+async function restUntilAnswered(thread: Thread): Promise<void> {
   const { state, record } = thread;
   changeStatus(thread, 'requires_action');
   record('thread.run.requires_action', { pending: pendingCalls(state) });
-  publishStatus(state);
-  const before = pendingCalls(state).length;
-  await condition(() => !rests() || pendingCalls(state).length !== before);
-  if (rests()) return;
-  const byOutput = state.run?.calls.some((call) => call.phase === 'done' && call.verdict.kind === 'external');
-  changeStatus(thread, 'in_progress', byOutput ? 'Continuing run with tool results.' : 'Continuing run.');
-  publishStatus(state);
+  publishStatus(state, 'rests');
+  await condition(() => state.run?.status !== 'requires_action');
+  publishStatus(state, 'goes on');
 }

@@ -15,15 +15,16 @@ const keys = {
  * Makes the thread findable by its status and by what it waits for. At changes of status only: an upsert is an event in the history.
  * Where the attributes are not registered the server would fail the workflow task for ever, so then nothing is done.
  */
-export function publishStatus(state: ThreadState): void {
+export function publishStatus(state: ThreadState, waiting?: 'rests' | 'goes on'): void {
   if (!state.facts?.searchAttributes) return;
-  const [pending] = pendingCalls(state);
   const pairs: SearchAttributeUpdatePair[] = [
     { key: keys.name, value: state.agent },
     { key: keys.status, value: threadStatus(state) },
     { key: keys.model, value: state.overrides.model ?? state.facts.model },
   ];
-  if (pending) pairs.push({ key: keys.pendingTool, value: pending.name }, { key: keys.waitingSince, value: new Date() });
-  else pairs.push({ key: keys.pendingTool, value: null }, { key: keys.waitingSince, value: null });
+  if (waiting === 'rests') {
+    pairs.push({ key: keys.pendingTool, value: pendingCalls(state)[0]?.name ?? null }, { key: keys.waitingSince, value: new Date() });
+  }
+  if (waiting === 'goes on') pairs.push({ key: keys.pendingTool, value: null }, { key: keys.waitingSince, value: null });
   upsertSearchAttributes(pairs);
 }

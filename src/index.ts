@@ -1,0 +1,12 @@
+/** What the package offers by its name; `longhaul/client` alone for processes that only start and watch threads. */
+export type { Agent, AgentDefinition } from './agents';
+export { createCoder, defineAgent } from './agents';
+export { type Decision, LonghaulClient, LonghaulError, type StartOptions, Thread } from './client';
+export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
+export { isDurable, isTerminal } from './core/event';
+export type { Content, Message, Part, Usage } from './core/message';
+export { createModels, defaultModels, type Models } from './models/registry';
+export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
+export { inProcessBus, type StreamBus } from './stream/stream-bus';
+export { defineTool, type Tool, type ToolContext, ToolFailure } from './tools';
+export { type AgentWorker, createWorker, type WorkerOptions } from './worker';

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import type { Agent } from '../../src/agents';
+import { type ClientOptions, LonghaulClient } from '../../src/client';
+import type { AgentEvent } from '../../src/core/event';
+import { defaultModels } from '../../src/models/registry';
+import { inProcessBus } from '../../src/stream/stream-bus';
+import { type ModelServer, type Script, startModelServer } from '../../src/testing/model-server';
+import { type AgentWorker, createWorker, type WorkerOptions } from '../../src/worker';
+import { sharedServer, workflowBundlePath } from './temporal';
+
+export interface Rig {
+  client: LonghaulClient;
+  model: ModelServer;
+  taskQueue: string;
+  address: string;
+  /** Another worker on the same task queue. */
+  addWorker(options?: Partial<WorkerOptions>): Promise<RunningWorker>;
+  workers: RunningWorker[];
+}
+
+export interface RunningWorker {
+  worker: AgentWorker;
+  /** Shuts down and waits. */
+  stop(): Promise<void>;
+}
+
+export interface RigOptions {
+  script: Script;
+  agents: Agent[];
+  /** Default: the shared server. */
+  address?: string;
+  worker?: Partial<WorkerOptions>;
+  client?: ClientOptions;
+  /** Deltas through a bus that worker and client share. */
+  bus?: boolean;
+  /** 0: start none yet. Default 1. */
+  workers?: number;
+}
+
+const open: (() => Promise<unknown>)[] = [];
+
+/** A real worker on the test server, on a task queue of its own, with a scripted model behind real HTTP. Stopped after the file's tests. */
+export async function startRig({ script, agents, address = sharedServer().address, worker = {}, client, bus, workers = 1 }: RigOptions): Promise<Rig> {
+  quiet();
+  const taskQueue = `test-${randomUUID()}`;
+  const model = await startModelServer(script);
+  const shared = bus ? inProcessBus() : undefined;
+  const temporal = await LonghaulClient.connect({ connection: { address }, taskQueue, ...(shared && { bus: shared }), ...client });
+  const rig: Rig = {
+    client: temporal,
+    model,
+    taskQueue,
+    address,
+    workers: [],
+    async addWorker(options = {}) {
+      const connection = await NativeConnection.connect({ address });
+      const created = await createWorker({
+        agents,
+        connection,
+        taskQueue,
+        models: defaultModels({ openai: { baseUrl: model.url, apiKey: 'test' } }),
+        workflowBundle: { codePath: workflowBundlePath() },
+        drainMs: 500,
+        ...(shared && { bus: shared }),
+        ...worker,
+        ...options,
+      });
+      const running = created.run();
+      // Looked at in `stop`; until then a failure must not end the test process.
+      running.catch(() => undefined);
+      let stopped: Promise<void> | undefined;
+      const handle: RunningWorker = {
+        worker: created,
+        stop: () => {
+          stopped ??= (async () => {
+            created.shutdown();
+            await running;
+            await connection.close();
+          })();
+          return stopped;
+        },
+      };
+      rig.workers.push(handle);
+      return handle;
+    },
+  };
+  open.push(async () => {
+    await Promise.all(rig.workers.map((running) => running.stop().catch(() => undefined)));
+    await temporal.close();
+    await model.stop();
+  });
+  for (let i = 0; i < workers; i++) await rig.addWorker();
+  return rig;
+}
+
+export interface WorkerProcess {
+  pid: number;
+  /** SIGKILL, and gone when it resolves. */
+  kill(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+  exited: Promise<number | null>;
+  log(): string;
+}
+
+/** A worker as a process of its own, which can be killed. Resolves when it polls. `agentsFile` exports agents. */
+export async function startWorkerProcess(options: {
+  address: string;
+  taskQueue: string;
+  agentsFile: string;
+  modelUrl: string;
+  env?: Record<string, string>;
+}): Promise<WorkerProcess> {
+  const root = join(__dirname, '../..');
+  const child: ChildProcess = spawn(process.execPath, ['--require', 'tsx/cjs', join(root, 'src/worker.ts')], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: options.address,
+      LONGHAUL_TASK_QUEUE: options.taskQueue,
+      LONGHAUL_AGENTS: options.agentsFile,
+      OPENAI_BASE_URL: options.modelUrl,
+      OPENAI_API_KEY: 'test',
+      ...options.env,
+    },
+  });
+  let log = '';
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  const ready = new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      log += chunk;
+      if (log.includes('longhaul worker:')) resolve();
+    };
+    child.stdout?.on('data', read);
+    child.stderr?.on('data', read);
+    void exited.then((code) => reject(new Error(`the worker process ended with ${code}:\n${log}`)));
+  });
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  open.push(kill);
+  await ready;
+  return { pid: child.pid ?? 0, kill, signal: (name) => void child.kill(name), exited, log: () => log };
+}
+
+/** Everything until the iteration ends. */
+export async function collect(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {
+  const all: AgentEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+/** Looks again until it is so. Fails with what it last saw. */
+export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 10_000): Promise<T> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const value = await look();
+    if (isSo(value)) return value;
+    if (Date.now() > deadline) throw new Error(`not so within ${ms} ms; last seen: ${JSON.stringify(value)?.slice(0, 2_000)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+let isQuiet = false;
+function quiet(): void {
+  if (isQuiet) return;
+  isQuiet = true;
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+}
+
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((close) => close().catch(() => undefined)));
+});
