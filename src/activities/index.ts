@@ -2,6 +2,7 @@ import type { Activities } from '../contract/activities';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
 import type { ActivityDependencies } from './dependencies';
+import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
 import { runTool } from './run-tool';
 
@@ -9,5 +10,11 @@ export type { ActivityDependencies } from './dependencies';
 export { TranscriptCache } from './transcript-cache';
 
 export function createActivities(deps: ActivityDependencies): Activities {
-  return { resolveAgent: resolveAgent(deps), callModel: callModel(deps), runTool: runTool(deps), checkArguments: checkArguments(deps) };
+  return {
+    resolveAgent: resolveAgent(deps),
+    callModel: callModel(deps),
+    runTool: runTool(deps),
+    checkArguments: checkArguments(deps),
+    requestCancel,
+  };
 }

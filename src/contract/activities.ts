@@ -13,6 +13,8 @@ export interface Activities {
   runTool(request: RunToolRequest): Promise<ToolStep>;
   /** Whether edited arguments fit their tool: what is wrong with them, or nothing. */
   checkArguments(request: { agent: string; call: ToolCall }): Promise<{ error?: ToolError }>;
+  /** Asks the server to cancel the thread's own workflow. */
+  requestCancel(): Promise<void>;
 }
 
 export interface CallModelRequest {

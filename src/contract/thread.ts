@@ -24,16 +24,16 @@ export interface ThreadInput {
   idleTimeoutMs?: number;
 }
 
-/** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code. */
+/** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code; a cancelled one is Canceled. */
 export interface ThreadResult {
-  status: Extract<RunStatus, 'completed' | 'incomplete' | 'cancelled'>;
+  status: Extract<RunStatus, 'completed' | 'incomplete'>;
   /** The model's last words. */
   output: string;
   runId: string;
   runs: number;
   turns: number;
   usage: Usage;
-  /** Why it is incomplete or cancelled, where there is more to say. */
+  /** Why it is incomplete. */
   reason?: string;
 }
 

@@ -19,13 +19,16 @@ import type { AssistantMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { checkThreadInput } from '../core/thread-input';
-import { resolveAgentOptions } from './activity-options';
+import { requestCancelOptions, resolveAgentOptions } from './activity-options';
 import { askModel } from './ask-model';
 import { newId } from './record';
 import { changeStatus, handleRequests } from './requests';
 import { runCalls, skipCalls } from './run-calls';
 import { publishStatus } from './search-attributes';
 import { openThread, type Thread } from './thread';
+
+const { resolveAgent } = proxyActivities<Activities>(resolveAgentOptions);
+const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 
 /**
  * The agent loop. It decides nothing on data that replay could not repeat, and it holds four invariants:
@@ -143,7 +146,7 @@ async function beginRun(thread: Thread): Promise<RunState> {
     return state.run as RunState;
   };
   try {
-    const facts = await proxyActivities<Activities>(resolveAgentOptions).resolveAgent({ agent: state.agent });
+    const facts = await resolveAgent({ agent: state.agent });
     const run = begin(facts);
     publishStatus(state);
     return run;
@@ -217,20 +220,23 @@ function endOf(thread: Thread, error: unknown): End {
 async function closeWith(thread: Thread, end: End): Promise<ThreadResult> {
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (end.type === 'failed') throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
-  // The server shows Canceled only where its own cancel was asked for.
-  if (end.type === 'cancelled' && !thread.cancelled) throw new CancelledFailure('The thread was cancelled');
+  if (end.type === 'cancelled') {
+    // The server shows Canceled only where its own cancel was asked for, so a thread that was told `cancel` has it asked for. A workflow
+    // can't cancel itself by a command. Where even the activity fails, the thread ends as failed, and its log still says cancelled.
+    if (thread.cancelled) await CancellationScope.nonCancellable(() => requestCancel()).catch(() => undefined);
+    throw new CancelledFailure('The thread was cancelled');
+  }
   return result(thread.state, end);
 }
 
-function result(state: ThreadState, end: Exclude<End, { type: 'failed' }>): ThreadResult {
+function result(state: ThreadState, end: Extract<End, { type: 'completed' | 'incomplete' }>): ThreadResult {
   const { id = '', number = 0, turn = 0 } = state.run ?? {};
   const reason = reasonOf(end);
   return { status: end.type, output: outputOf(state), runId: id, runs: number, turns: turn, usage: state.usage, ...(reason && { reason }) };
 }
 
 function reasonOf(end: End): string | undefined {
-  if (end.type === 'incomplete') return `The run reached its limit of ${end.max} ${end.limit === 'turns' ? 'turns' : 'tool calls'}.`;
-  return end.type === 'cancelled' ? end.reason : undefined;
+  return end.type === 'incomplete' ? `The run reached its limit of ${end.max} ${end.limit === 'turns' ? 'turns' : 'tool calls'}.` : undefined;
 }
 
 function outputOf(state: ThreadState): string {
