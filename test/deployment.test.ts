@@ -79,12 +79,10 @@ describe('docker-compose.yml', () => {
     expect(undocumented).toEqual([]);
   });
 
-  test('passes the worker every variable of a provider that it reads', () => {
-    const providerVariables = [...read('src/config.ts').matchAll(/read\('([A-Z_]+)'\)/g)]
-      .map(([, name]) => name ?? '')
-      .filter((name) => name.startsWith('OPENAI_'));
-    expect(providerVariables).not.toEqual([]);
-    expect(Object.keys(services.worker?.environment ?? {})).toEqual(expect.arrayContaining(providerVariables));
+  test('passes the worker every variable that it reads', () => {
+    const variablesRead = [...read('src/config.ts').matchAll(/read\('([A-Z_]+)'\)/g)].map(([, name]) => name ?? '');
+    expect(variablesRead).toContain('OPENAI_API_KEY');
+    expect(Object.keys(services.worker?.environment ?? {})).toEqual(expect.arrayContaining(variablesRead));
   });
 
   test('publishes on loopback only, on ports that differ, to ports that the service listens on', () => {

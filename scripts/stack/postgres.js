@@ -100,4 +100,4 @@ function postgresCluster(folder, port, password) {
   };
 }
 
-module.exports = { postgresCluster };
+module.exports = { findPostgres, postgresCluster };

@@ -3,6 +3,7 @@
 
 // The Temporal server and its schema tool, of the version that docker-compose.yml names, built from their Go module into the user's cache.
 
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -25,6 +26,9 @@ function folderOf(version) {
 async function serverBinaries(version, log) {
   const folder = folderOf(version);
   if (isComplete(folder)) return folder;
+  if (spawnSync('go', ['version']).error) {
+    throw new Error(`Go is not on the PATH. The native stack builds Temporal server ${version} with it, once: https://go.dev/doc/install`);
+  }
   fs.mkdirSync(path.dirname(folder), { recursive: true });
   const building = fs.mkdtempSync(`${folder}-`);
   try {
@@ -60,10 +64,8 @@ async function goInstall(what, folder, log) {
     },
   });
   const ticker = setInterval(() => log(`  … ${Math.round((Date.now() - started) / 1_000)} s, ${packages} packages compiled`), 15_000);
-  const { code, error, output } = await job.ended;
+  const { code, output } = await job.ended;
   clearInterval(ticker);
-  if (error)
-    throw new Error(`Go could not be run (${error}). The native stack builds the Temporal server with it: https://go.dev/doc/install`);
   if (code !== 0) throw new Error(`go install ${what} failed:\n${output.trim().split('\n').slice(-8).join('\n')}`);
   return path.join(folder, path.basename(what.split('@')[0] ?? ''));
 }

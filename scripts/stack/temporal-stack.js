@@ -9,7 +9,7 @@ const path = require('node:path');
 const { guarded } = require('../guarded');
 const { findBinary } = require('../temporal-binary');
 const { readCompose, imageVersion, root } = require('./compose');
-const { postgresCluster } = require('./postgres');
+const { findPostgres, postgresCluster } = require('./postgres');
 const { serverBinaries } = require('./server-binaries');
 const { until, freePort } = require('./until');
 
@@ -18,6 +18,8 @@ const settings = { POSTGRES_PASSWORD: 'stack-test' };
 /** @param {(line: string) => void} log */
 async function temporalStack(log) {
   const { services } = readCompose(settings);
+  // Before the minutes that a build may take.
+  findPostgres();
   const bin = await serverBinaries(imageVersion('temporal'), log);
   const cli = await findBinary(log);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'longhaul-stack-'));
@@ -30,6 +32,7 @@ async function temporalStack(log) {
   const ports = await distinctPorts(['postgres', 'frontend', 'http', 'history', 'matching', 'worker', 'm1', 'm2', 'm3', 'm4']);
   const postgres = postgresCluster(path.join(folder, 'postgres'), ports.postgres, settings.POSTGRES_PASSWORD);
   const address = `127.0.0.1:${ports.frontend}`;
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: [bin, path.join(folder, 'bin'), process.env.PATH].join(path.delimiter) };
   for (const name of Object.keys(env)) if (name.startsWith('TEMPORAL_') || name.startsWith('SQL_')) delete env[name];
 

@@ -1,0 +1,143 @@
+// @ts-check
+'use strict';
+
+// An agent at work on the native stack, while one part after the other is killed under it. The model is a server of ours on loopback that
+// answers by the turn it is asked for and can be told to hold an answer back; everything else is what the compose file would run.
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const { readCompose } = require('./compose');
+const { final, scriptedModel } = require('./scripted-model');
+const { connect } = require('./stack-client');
+const { until } = require('./until');
+const { workerProcess } = require('./worker-process');
+
+/** @typedef {Awaited<ReturnType<typeof import('./temporal-stack').temporalStack>>} Stack */
+/** @typedef {ReturnType<typeof import('./checks').createChecks>} Checks */
+
+/** @param {Checks} checks @param {Stack} stack @param {{ folder: string, command: string[] }} image */
+async function agentScenario({ check, must }, stack, image) {
+  /** @param {string} file */
+  const load = (file) => require(path.join(image.folder, 'dist', file));
+  const model = await scriptedModel(load('testing/model-server.js'));
+  const worker = workerProcess(stack, image, model.url);
+  const client = await connect(load, stack);
+  try {
+    await must('the command of the image starts a worker, the health check finds it, and SIGTERM ends it in good order', () =>
+      ownCommand(worker, image),
+    );
+    await worker.start();
+
+    await must('an agent calls tools, waits for a person, and finishes once it is allowed to', async () => {
+      const thread = await client.start('first');
+      await thread.approve();
+      assert.equal(await thread.output(), final);
+      assert.deepEqual(worker.journal('first'), ['look 1', 'look 1', 'book 1', 'pay 1']);
+    });
+    await check('its events are numbered without a gap, and end with the run', async () => {
+      const events = await client.events('first');
+      assert.deepEqual(
+        events.map(({ seq }) => seq),
+        events.map((_, i) => i + 1),
+      );
+      assert.deepEqual(events.filter(({ type }) => /^thread\.run\.(completed|failed|cancelled|incomplete|expired)$/.test(type)).length, 1);
+      assert.equal(events.at(-1)?.type, 'thread.run.completed');
+    });
+    await check('it is found by the search attributes that the set-up registered', () =>
+      until('the list has it', () => client.isListed("AgentName = 'clerk' AND AgentStatus = 'completed'", 'first'), 15_000),
+    );
+
+    // Waits for its approval through everything that follows.
+    const patient = await client.start('patient');
+    await patient.waiting();
+
+    await check('SIGKILL of the worker in the middle of a model call: another worker goes on, and no tool runs twice', () =>
+      survives(client, worker, model, 'worker-killed', async () => {
+        await worker.kill();
+        await worker.start();
+      }),
+    );
+    await check('SIGKILL of the Temporal server in the middle of a run: the run ends right after its restart', () =>
+      survives(client, worker, model, 'server-killed', async () => {
+        await stack.killServer();
+        await away(3_000);
+        await stack.startServer();
+      }),
+    );
+    await check('a crash of PostgreSQL in the middle of a run: the run ends right after its recovery', () =>
+      survives(client, worker, model, 'database-crashed', async () => {
+        await stack.postgres.crash();
+        await away(2_000);
+        await stack.postgres.start();
+      }),
+    );
+    await check('everything is stopped and started again, worker last: a new run works', async () => {
+      await worker.kill();
+      await stack.killServer();
+      await stack.postgres.stop();
+      await stack.postgres.start();
+      await stack.setupSchema();
+      await stack.startServer();
+      await stack.setupNamespace();
+      await worker.start();
+      const thread = await client.start('after-restart');
+      await thread.approve();
+      assert.equal(await thread.output(), final);
+    });
+    await check('an approval that waited through all of it is given, and the thread finishes', async () => {
+      await patient.approve();
+      assert.equal(await patient.output(), final);
+      assert.deepEqual(worker.journal('patient'), ['look 1', 'look 1', 'book 1', 'pay 1']);
+    });
+  } finally {
+    model.release();
+    await worker.kill();
+    await client.close();
+    await model.stop();
+  }
+}
+
+/** How long a part is gone is the fault itself, and not a wait for something to happen. */
+const away = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A run whose third answer, after both kinds of tools, is held back until `fault` has happened. */
+async function survives(
+  /** @type {any} */ client,
+  /** @type {any} */ worker,
+  /** @type {any} */ model,
+  /** @type {string} */ name,
+  /** @type {() => Promise<void>} */ fault,
+) {
+  model.hold(name, 2);
+  const thread = await client.start(name);
+  await until('the model is asked for its third answer', () => model.isHolding(), 30_000);
+  await fault();
+  model.release();
+  await thread.approve();
+  assert.equal(await thread.output(), final);
+  assert.deepEqual(
+    worker.journal(name).map((/** @type {string} */ line) => line.split(' ')[0]),
+    ['look', 'look', 'book', 'pay'],
+  );
+}
+
+/** Asks the health check of the compose file, as docker would do inside of the container. */
+async function ownCommand(
+  /** @type {ReturnType<typeof workerProcess>} */ worker,
+  /** @type {{ folder: string, command: string[] }} */ image,
+) {
+  const { healthcheck, stop_grace_period } = readCompose().services.worker;
+  const [, ...check] = healthcheck.test;
+  const graceMs = Number.parseInt(stop_grace_period, 10) * 1_000;
+  const healthy = async (/** @type {Record<string, string>} */ more = {}) => (await worker.run(check, more).ended).code === 0;
+  const running = worker.run(image.command);
+  await until('the health check passes', () => healthy(), 60_000, running);
+  assert.equal(await healthy({ LONGHAUL_TASK_QUEUE: 'nobody-polls-this' }), false, 'the health check passes for a queue that nobody polls');
+  const stopped = Date.now();
+  process.kill(await running.pid, 'SIGTERM');
+  const { code, signal, output } = await running.ended;
+  assert.equal(code, 0, `SIGTERM ended it with ${signal ?? code}: ${output}`);
+  assert.ok(Date.now() - stopped < graceMs, `it took longer than stop_grace_period (${stop_grace_period})`);
+}
+
+module.exports = { agentScenario };

@@ -1,0 +1,60 @@
+// @ts-check
+'use strict';
+
+// What the Dockerfile would put into /app, in a temporary folder: the build, and the production dependencies alone. A worker that runs from here
+// needs nothing that the image does not have.
+
+const { execFileSync, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { root } = require('./compose');
+
+/** @returns {{ folder: string, command: string[] }} `command` is the image's CMD */
+function imageFolder() {
+  // Inside the project: hard links don't reach over to another file system.
+  const parent = path.join(root, '.longhaul');
+  fs.mkdirSync(parent, { recursive: true });
+  const folder = fs.mkdtempSync(path.join(parent, 'image-'));
+  const dockerfile = fs.readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+
+  build(path.join(folder, 'dist'));
+  copyProductionModules(folder);
+  fs.copyFileSync(path.join(root, 'package.json'), path.join(folder, 'package.json'));
+  fs.mkdirSync(path.join(folder, 'deploy'));
+  fs.copyFileSync(path.join(root, 'deploy', 'worker-health.js'), path.join(folder, 'deploy', 'worker-health.js'));
+  const [, prune = ''] = /RUN node -e "([^"]*)"/.exec(dockerfile) ?? [];
+  if (process.platform === 'linux') execFileSync(process.execPath, ['-e', prune], { cwd: folder });
+
+  const [, command = '[]'] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+  return { folder, command: JSON.parse(command) };
+}
+
+/** @param {string} outDir */
+function build(outDir) {
+  const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
+  const { status, stdout } = spawnSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', outDir], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`The build failed, which \`npm run build\` would do too:\n${stdout}`);
+}
+
+/** Linked, not copied: the same files, but Node sees only what is listed. @param {string} folder */
+function copyProductionModules(folder) {
+  const list = spawnSync('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: root, encoding: 'utf8' });
+  const modules = path.join(root, 'node_modules');
+  const packages = [...new Set(list.stdout.split('\n').filter((line) => line.startsWith(`${modules}${path.sep}`)))];
+  // A package inside another comes with it.
+  const outer = packages.filter((name) => !packages.some((other) => name.startsWith(`${other}${path.sep}`)));
+  if (outer.length === 0) throw new Error(`npm ls names no installed package; is \`npm ci\` done?\n${list.stderr}`);
+  for (const from of outer) linkTree(from, path.join(folder, path.relative(root, from)));
+}
+
+/** @param {string} from @param {string} to */
+function linkTree(from, to) {
+  fs.mkdirSync(to, { recursive: true });
+  for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) linkTree(source, target);
+    else if (entry.isFile()) fs.linkSync(source, target);
+  }
+}
+
+module.exports = { imageFolder };

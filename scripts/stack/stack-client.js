@@ -1,0 +1,48 @@
+// @ts-check
+'use strict';
+
+const { Client, Connection } = require('@temporalio/client');
+const { until } = require('./until');
+
+/** @typedef {Awaited<ReturnType<typeof import('./temporal-stack').temporalStack>>} Stack */
+
+/** Our client for what is done, and Temporal's own for what is looked at. @param {(file: string) => any} load @param {Stack} stack */
+async function connect(load, { address, namespace }) {
+  const { LonghaulClient } = load('client.js');
+  const connection = await Connection.connect({ address });
+  const temporal = new Client({ connection, namespace });
+  const longhaul = await LonghaulClient.connect({ connection: { address }, namespace, taskQueue: 'longhaul' });
+  return {
+    /** A thread whose input is its id, so that the model can tell it from the others. @param {string} id */
+    async start(id) {
+      const thread = await longhaul.start('clerk', id, { id });
+      const pending = () =>
+        until(`${id} waits for an approval`, async () => (await temporal.workflow.getHandle(id).query('pending'))[0], 60_000);
+      return {
+        waiting: pending,
+        async approve() {
+          const { toolCallId } = await pending();
+          await thread.approve(toolCallId, { by: 'stack-test' });
+        },
+        output: async () => (await thread.result()).output,
+      };
+    },
+    /** @param {string} id @returns {Promise<{ seq: number, type: string }[]>} */
+    async events(id) {
+      const events = [];
+      for await (const event of longhaul.attach(id).events()) if (event.seq !== undefined) events.push(event);
+      return events;
+    },
+    /** @param {string} query @param {string} id */
+    async isListed(query, id) {
+      for await (const { workflowId } of temporal.workflow.list({ query })) if (workflowId === id) return true;
+      return false;
+    },
+    async close() {
+      await longhaul.close();
+      await connection.close();
+    },
+  };
+}
+
+module.exports = { connect };
