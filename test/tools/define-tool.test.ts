@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { defineTool } from '../../src/tools/define-tool';
+import { createToolbox } from '../../src/tools/toolbox';
+
+const good = { name: 'greet', description: 'Greets.', input: z.object({ who: z.string() }) };
+
+describe('defineTool', () => {
+  test('fills in the safe defaults', () => {
+    const tool = defineTool(good);
+    expect(tool).toMatchObject({ effect: 'once', approval: 'never', timeoutMs: 30_000 });
+    expect(tool.execute).toBeUndefined();
+    expect(Object.isFrozen(tool)).toBe(true);
+  });
+
+  test('[B148] optional fields stay optional, and the root is an object', () => {
+    const input = z.object({
+      city: z.string().describe('Where.'),
+      days: z.number().int().optional(),
+      unit: z.enum(['c', 'f']).default('c'),
+      note: z.string().nullable(),
+    });
+    const [spec] = createToolbox([defineTool({ ...good, input })]).specs();
+    expect(spec?.parameters).toMatchObject({
+      type: 'object',
+      required: ['city', 'note'],
+      properties: { city: { type: 'string', description: 'Where.' }, unit: { enum: ['c', 'f'], default: 'c' } },
+    });
+    expect(spec?.parameters).not.toHaveProperty('$schema');
+    expect(spec?.parameters).not.toHaveProperty('properties.days.anyOf');
+  });
+
+  test('a tool without arguments has an empty object as its schema', () => {
+    expect(defineTool({ ...good, input: z.object({}) }).parameters).toMatchObject({ type: 'object', properties: {} });
+  });
+
+  test('a schema that contains itself is written with a reference', () => {
+    const node = z.object({
+      name: z.string(),
+      get children() {
+        return z.array(node).optional();
+      },
+    });
+    expect(JSON.stringify(defineTool({ ...good, input: node }).parameters)).toContain('$ref');
+  });
+
+  test('a transformed field is shown as what the model must send', () => {
+    const input = z.object({ when: z.iso.datetime().transform((text) => new Date(text)), n: z.coerce.date().optional() });
+    expect(defineTool({ ...good, input }).parameters).toMatchObject({ properties: { when: { type: 'string' } } });
+  });
+
+  test('`this` in execute is the definition, as in any object', async () => {
+    const tool = defineTool({
+      ...good,
+      execute() {
+        return this.name;
+      },
+    });
+    expect(await tool.execute?.({}, {} as never)).toBe('greet');
+  });
+
+  test.each([
+    ['a name with a space', { name: 'say hi' }, /name "say hi" is not usable/],
+    ['a name that is too long', { name: 'x'.repeat(65) }, /1 to 64/],
+    ['no name', { name: undefined }, /not usable/],
+    ['an empty description', { description: ' ' }, /'greet': description is empty/],
+    ['an unknown effect', { effect: 'twice' }, /effect is "twice"; use 'pure', 'keyed' or 'once'/],
+    ['an unknown approval', { approval: 'sometimes' }, /approval is "sometimes"/],
+    ['no time at all', { timeoutMs: 0 }, /timeoutMs is 0/],
+    ['a timeout no timer can hold', { timeoutMs: 2 ** 31 }, /at most 2147483647/],
+    ['a timeout that is no number', { timeoutMs: Number.NaN }, /timeoutMs is NaN/],
+    ['an execute that is no function', { execute: 'echo' }, /execute is not a function/],
+    ['a plain JSON Schema', { input: { type: 'object' } }, /not a zod schema/],
+    ['no schema', { input: undefined }, /not a zod schema/],
+    ['a root that is no object', { input: z.string() }, /not an object at its root.*wrap it/],
+    ['a union at the root', { input: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]) }, /not an object at its root/],
+    ['a date, which JSON has not', { input: z.object({ list: z.array(z.object({ at: z.date() })) }) }, /has a date at 'list\[\]\.at'/],
+    ['an optional bigint', { input: z.object({ big: z.bigint().optional() }) }, /has a bigint at 'big'/],
+    ['retry of a tool that is never run twice', { retry: { maxAttempts: 3 } }, /retry needs effect 'pure' or 'keyed'/],
+    ['no attempts', { effect: 'pure', retry: { maxAttempts: 0 } }, /retry\.maxAttempts is 0/],
+    ['a negative wait', { effect: 'pure', retry: { maxAttempts: 2, initialMs: -1 } }, /retry\.initialMs is -1/],
+    ['waits the wrong way round', { effect: 'pure', retry: { maxAttempts: 2, initialMs: 10, maxMs: 5 } }, /retry\.maxMs \(5\) is below/],
+  ])('refuses %s', (_what, wrong, message) => {
+    expect(() => defineTool({ ...good, ...wrong } as never)).toThrow(message);
+  });
+});

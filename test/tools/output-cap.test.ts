@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import type { Part } from '../../src/core/message';
+import { toContent } from '../../src/core/tool';
+import { capContent, capText, maxImageBytes } from '../../src/tools/output-cap';
+import { OutputWindow } from '../../src/tools/output-window';
+
+const marker = /\[\.\.\. (\d+) bytes left out \.\.\.\]\n/;
+const bytes = (text: string) => Buffer.byteLength(text);
+/** Well-formed text: with lone surrogates there would be nothing to compare with. */
+const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '\n', '[', ' '), maxLength: 600 });
+
+/** What is kept is a beginning and an end of the whole, and the number is what is missing between them. */
+function expectHeadAndTail(whole: string, view: string): void {
+  const found = marker.exec(view);
+  if (!found) throw new Error(`no marker in ${JSON.stringify(view)}`);
+  const tail = view.slice(found.index + found[0].length);
+  const before = view.slice(0, found.index);
+  // The line break in front of the marker is ours where the text had none.
+  const head = whole.startsWith(before) && bytes(before) + bytes(tail) + Number(found[1]) === bytes(whole) ? before : before.slice(0, -1);
+  expect(whole.startsWith(head)).toBe(true);
+  expect(whole.endsWith(tail)).toBe(true);
+  expect(bytes(head) + bytes(tail) + Number(found[1])).toBe(bytes(whole));
+  expect(view).not.toContain('\uFFFD');
+}
+
+describe('capText', () => {
+  test('a text that fits is left as it is', () => {
+    fc.assert(fc.property(text, (whole) => expect(capText(whole, Math.max(128, bytes(whole)))).toBe(whole)));
+  });
+
+  test('a longer one keeps its beginning and its end, whole characters, within the cap', () => {
+    fc.assert(
+      fc.property(
+        text.filter((whole) => bytes(whole) > 128),
+        fc.integer({ min: 128, max: 400 }),
+        (whole, max) => {
+          fc.pre(bytes(whole) > max);
+          const view = capText(whole, max);
+          expect(bytes(view)).toBeLessThanOrEqual(max);
+          expectHeadAndTail(whole, view);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('a first line longer than the cap is not lost', () => {
+    const view = capText(`${'x'.repeat(200_000)}\nend`);
+    expect(view.startsWith('x'.repeat(20_000))).toBe(true);
+    expect(view.endsWith('\nend')).toBe(true);
+  });
+
+  test('cuts fall between lines where lines are short', () => {
+    const whole = Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join('\n');
+    for (const line of capText(whole).split('\n')) expect(line).toMatch(/^(line \d+|\[\.\.\. \d+ bytes left out \.\.\.\])$/);
+  });
+
+  test('what is not quite text is cut without harm', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000 }), (whole) => {
+        expect(bytes(capText(whole, 128))).toBeLessThanOrEqual(Math.max(128, bytes(whole)));
+      }),
+    );
+  });
+});
+
+describe('capContent', () => {
+  test('text parts share one cap, and what was dropped is said', () => {
+    const parts: Part[] = Array.from({ length: 2_000 }, (_, at) => ({ type: 'text', text: `${at} ${'y'.repeat(100)}` }));
+    const capped = capContent(parts, 10_000) as Part[];
+    const total = capped.reduce((sum, part) => sum + (part.type === 'text' ? bytes(part.text) : 0), 0);
+    expect(total).toBeLessThanOrEqual(10_000 + 64);
+    expect(capped.at(-1)).toMatchObject({ text: expect.stringMatching(/bytes left out/) });
+  });
+
+  test('an image that fits stays whole, one that does not is named', () => {
+    const small: Part = { type: 'image', url: `data:image/png;base64,${'A'.repeat(100_000)}` };
+    const large: Part = { type: 'image', url: `data:image/png;base64,${'A'.repeat(maxImageBytes)}` };
+    expect(capContent([small, large])).toEqual([small, { type: 'text', text: expect.stringMatching(/^\[image left out: \d+ bytes/) }]);
+  });
+});
+
+describe('OutputWindow', () => {
+  test('says the same as capping the whole would, however the output comes in', () => {
+    fc.assert(
+      fc.property(text, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 20 }), (whole, sizes) => {
+        const window = new OutputWindow(300);
+        const all = Buffer.from(whole);
+        for (let at = 0, turn = 0; at < all.length; turn += 1) {
+          const size = sizes[turn % sizes.length] ?? 1;
+          window.add(all.subarray(at, at + size));
+          at += size;
+        }
+        if (all.length <= 300) expect(window.text()).toBe(whole);
+        else expectHeadAndTail(whole, window.text());
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('holds no more than it shows, however much comes in', () => {
+    const window = new OutputWindow(10_000);
+    const chunk = Buffer.alloc(64 * 1024, 'z');
+    for (let turn = 0; turn < 2_000; turn += 1) window.add(chunk);
+    expect(window.text().length).toBeLessThan(10_100);
+    expect(window.text()).toContain(`[... ${2_000 * 65_536 - 10_000} bytes left out ...]`);
+  });
+});
+
+describe('toContent', () => {
+  test('[B148] [A32] whatever JSON can write comes back from it the same', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+        const content = toContent(value);
+        if (typeof value === 'string') expect(content).toBe(value);
+        else expect(JSON.parse(content as string)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  test('it always gives something to show', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.func(fc.anything())), (value) => {
+        let content: unknown;
+        try {
+          content = toContent(value);
+        } catch {
+          return;
+        }
+        expect(typeof content === 'string' || Array.isArray(content)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,225 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile as readText, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createShell } from '../../src/tools/shell';
+import { withoutSecrets } from '../../src/tools/shell-environment';
+import { createToolbox } from '../../src/tools/toolbox';
+import { callOf, newFolder, removeFolders, run, told, until } from './tool-host';
+
+afterEach(removeFolders);
+
+const shell = createShell();
+const sh = async (command: string, more: object = {}) => {
+  const workspace = await newFolder();
+  return { workspace, ...(await run(shell, { command, ...more }, { workspace })) };
+};
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The process id a command wrote into a file of its workspace. */
+async function pidIn(file: string): Promise<number> {
+  await until(`${file} is written`, async () => existsSync(file) && (await readText(file, 'utf8')).endsWith('\n'));
+  return Number(await readText(file, 'utf8'));
+}
+
+describe('shell', () => {
+  test('[B133] output and errors come in the order they were written', async () => {
+    const { outcome } = await sh('for i in 1 2 3; do echo out $i; echo err $i >&2; done');
+    expect(outcome).toMatchObject({ status: 'success', content: 'out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3' });
+  });
+
+  test('[B133] [B12] an exit code that is not 0 is told after the output, and the outcome is failed', async () => {
+    const execution = await sh('echo out; echo err >&2; exit 3');
+    expect(execution).toMatchObject({
+      outcome: { status: 'failed', content: 'out\nerr\n[exit code: 3]', error: { message: 'exit code 3' } },
+      threw: false,
+    });
+    expect((await sh('false')).outcome.content).toBe('[exit code: 1]');
+    expect((await sh('kill -9 $$')).outcome.content).toBe('[exit code: 137]');
+    expect((await sh('no-such-program')).outcome.content).toMatch(/no-such-program: command not found\n\[exit code: 127\]$/);
+    expect((await sh('echo "open')).outcome.content).toMatch(/\[exit code: [12]\]$/);
+  });
+
+  test('a command that prints nothing says so', async () => {
+    expect((await sh('true')).outcome.content).toBe('(no output)');
+  });
+
+  test('[B133] workdir is relative to the workspace, and confined to it', async () => {
+    const workspace = await newFolder();
+    await mkdir(join(workspace, 'sub'));
+    await symlink('/', join(workspace, 'out'));
+    expect(await told(shell, { command: 'pwd; echo $PWD' }, { workspace })).toBe(`${workspace}\n${workspace}`);
+    expect(await told(shell, { command: 'pwd', workdir: 'sub' }, { workspace })).toBe(join(workspace, 'sub'));
+    for (const workdir of ['..', '/', 'out'])
+      expect(await told(shell, { command: 'pwd', workdir }, { workspace })).toMatch(/outside the workspace/);
+    expect(await told(shell, { command: 'pwd', workdir: 'none' }, { workspace })).toBe("Error: 'none' is not a folder that exists.");
+  });
+
+  test('it is bash, with quotes and variables left to it', async () => {
+    expect((await sh(`x=(a "b c"); echo "\${x[1]}" '$HOME' \${BASH_VERSION:+bash}`)).outcome.content).toBe('b c $HOME bash');
+  });
+
+  test('[B146] an identical command really runs again', async () => {
+    const workspace = await newFolder();
+    const once = () => told(shell, { command: 'echo x >> log; wc -l < log' }, { workspace });
+    expect([(await once()).trim(), (await once()).trim()]).toEqual(['1', '2']);
+  });
+
+  test('input is closed, so nothing waits for it', async () => {
+    expect((await sh('cat; read -r line || echo nobody')).outcome.content).toBe('nobody');
+  });
+
+  test('[B134] a timeout below a second is honoured, and the output so far is kept', async () => {
+    const started = performance.now();
+    const { outcome } = await sh('echo before; sleep 30; echo after', { timeout: 0.3 });
+    expect(outcome).toMatchObject({
+      status: 'timed-out',
+      content: 'before\nCommand timed out after 0.3s',
+      error: { name: 'ToolTimeoutError' },
+    });
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+
+  test('[B134] at a timeout the whole group ends, also those that do not want to', async () => {
+    const workspace = await newFolder();
+    const command = `(trap '' TERM; echo $BASHPID > stubborn.pid; while :; do sleep 0.05; done) & sleep 30 & echo $! > sleeper.pid; wait`;
+    const running = run(shell, { command, timeout: 0.5 }, { workspace });
+    const pids = [await pidIn(join(workspace, 'stubborn.pid')), await pidIn(join(workspace, 'sleeper.pid'))];
+    expect((await running).outcome.status).toBe('timed-out');
+    await until('all of the group are gone', () => !pids.some(alive));
+  });
+
+  test.each([0, -1, 601, '5'])('[B134] a timeout that makes no sense is refused: %s', async (timeout) => {
+    expect((await sh('true', { timeout })).outcome).toMatchObject({ status: 'rejected', content: expect.stringContaining('- timeout: ') });
+  });
+
+  test('cancel stops the group, and the output so far is kept', async () => {
+    const workspace = await newFolder();
+    const controller = new AbortController();
+    const running = run(shell, { command: 'echo started; sleep 30 & echo $! > pid; wait' }, { workspace, signal: controller.signal });
+    const pid = await pidIn(join(workspace, 'pid'));
+    controller.abort(new Error('enough'));
+    const { outcome } = await running;
+    expect(outcome).toMatchObject({
+      status: 'cancelled',
+      content: "Error: Tool 'shell' was cancelled.\nstarted\n[stopped before it ended]",
+    });
+    await until('the sleeper is gone', () => !alive(pid));
+  });
+
+  test('a background process that keeps the output open does not keep the call, and ends with it', async () => {
+    const workspace = await newFolder();
+    const started = performance.now();
+    expect(await told(shell, { command: 'sleep 30 & echo $! > pid; echo done' }, { workspace })).toBe('done');
+    expect(performance.now() - started).toBeLessThan(3_000);
+    const pid = await pidIn(join(workspace, 'pid'));
+    await until('the sleeper is gone', () => !alive(pid));
+  });
+
+  test('a process that left the group and keeps the output open does not keep the call either', async () => {
+    const workspace = await newFolder();
+    const started = performance.now();
+    expect(
+      await told(
+        shell,
+        { command: "setsid sh -c 'echo $$ > pid; exec sleep 20' & until [ -s pid ]; do sleep 0.01; done; echo done" },
+        { workspace },
+      ),
+    ).toBe('done');
+    expect(performance.now() - started).toBeLessThan(3_000);
+    process.kill(await pidIn(join(workspace, 'pid')), 'SIGKILL');
+  });
+
+  test('output without end keeps its beginning and its end, in bounded memory', async () => {
+    const before = process.memoryUsage().rss;
+    const { outcome } = await sh('echo first; head -c 100000000 /dev/zero | tr "\\0" x; echo; echo last');
+    const content = outcome.content as string;
+    expect(Buffer.byteLength(content)).toBeLessThanOrEqual(50 * 1024);
+    expect(content).toMatch(/^first\nx+\n\[\.\.\. \d{8} bytes left out \.\.\.\]\nx+\nlast$/);
+    expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024);
+  });
+
+  test('the exit code stands behind output that was cut', async () => {
+    expect((await sh('seq 1 100000; exit 4')).outcome.content).toMatch(/^1\n2\n[\s\S]* bytes left out [\s\S]*\n100000\n\[exit code: 4\]$/);
+  });
+
+  test('the latest line is shown while it runs', async () => {
+    const progress = jest.fn();
+    await run(shell, { command: 'echo one; sleep 0.4; printf "two\\nthree\\n"; sleep 0.1' }, { workspace: await newFolder(), progress });
+    expect(progress.mock.calls).toEqual([['one'], ['three']]);
+  });
+
+  test('an empty command and one that is too long are refused', async () => {
+    expect((await sh('  ')).outcome).toMatchObject({ status: 'rejected', content: expect.stringContaining('must not be empty') });
+    expect((await sh(`: ${'x'.repeat(130_000)}`)).outcome).toMatchObject({
+      status: 'rejected',
+      content: expect.stringContaining('write it to a file'),
+    });
+    expect((await sh(`: ${'x'.repeat(119_000)}`)).outcome).toMatchObject({ status: 'success' });
+  });
+
+  test('a workspace that is gone is named', async () => {
+    expect(await told(shell, { command: 'true' }, { workspace: '/no/such/folder' })).toMatch(/workspace \/no\/such\/folder can't be used/);
+  });
+
+  test("nothing of the worker's environment is passed on unless it is given, and secrets never", async () => {
+    const workspace = await newFolder();
+    process.env.LONGHAUL_TEST_MARK = 'leaked';
+    try {
+      expect(await told(shell, { command: 'env' }, { workspace })).not.toContain('leaked');
+    } finally {
+      delete process.env.LONGHAUL_TEST_MARK;
+    }
+    const environment = {
+      PATH: process.env.PATH,
+      EDITOR: 'ed',
+      OPENAI_API_KEY: 'sk-1',
+      TEMPORAL_API_KEY: 't-1',
+      GITHUB_TOKEN: 'g-1',
+      AWS_SECRET_ACCESS_KEY: 'a-1',
+    };
+    const text = await told(createShell({ environment }), { command: 'env' }, { workspace });
+    expect(text).toContain('EDITOR=ed');
+    expect(text).not.toMatch(/sk-1|t-1|g-1|a-1/);
+  });
+
+  test('node and the usual programs are found without an environment', async () => {
+    expect((await sh('node --version && ls / > /dev/null && git --version > /dev/null')).outcome.content).toMatch(/^v\d+/);
+  });
+
+  test('it is never run twice, and may ask first', async () => {
+    expect(await createToolbox([shell]).judge(callOf('shell', { command: 'ls' }))).toEqual({
+      kind: 'run',
+      effect: 'once',
+      timeoutMs: 610_000,
+    });
+    const careful = createShell({ approval: ({ command }) => (command.includes('rm') ? 'it deletes' : false) });
+    expect(await createToolbox([careful]).judge(callOf('shell', { command: 'rm x' }))).toMatchObject({
+      approval: { reason: 'it deletes' },
+    });
+    expect(await createToolbox([careful]).judge(callOf('shell', { command: 'ls' }))).not.toHaveProperty('approval');
+  });
+});
+
+describe('withoutSecrets', () => {
+  test.each([
+    'OPENAI_API_KEY',
+    'X_APIKEY',
+    'NPM_TOKEN',
+    'DB_PASSWORD',
+    'AWS_ACCESS_KEY_ID',
+    'AWS_SECRET_ACCESS_KEY',
+    'client_secret',
+    'GOOGLE_APPLICATION_CREDENTIALS',
+  ])('drops %s', (name) => expect(withoutSecrets({ [name]: 'x' })).toEqual({}));
+  test.each(['PATH', 'HOME', 'KEYBOARD', 'MONKEY', 'AUTHOR', 'TOKENIZERS_PARALLELISM', 'LC_ALL'])('keeps %s', (name) =>
+    expect(withoutSecrets({ [name]: 'x' })).toEqual({ [name]: 'x' }),
+  );
+});
