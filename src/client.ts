@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Client, Connection, type ConnectionOptions, type WorkflowHandle } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions, type QueryDefinition } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { readConfig } from './config';
 import { LonghaulError } from './client/errors';
 import { type EventsOptions, readEvents } from './client/event-feed';
 import { persist } from './client/persist';
+import { askWorkflow } from './client/query';
 import { awaitResult } from './client/result';
 import { explain } from './client/thread-errors';
 import { queries, type Receipt, updates } from './contract/requests';
@@ -193,23 +194,23 @@ export class Thread {
   }
 
   status(): Promise<StatusView> {
-    return this.#read('status', (handle) => handle.query(queries.status));
+    return this.#read('status', queries.status);
   }
 
   /** What waits for a person or another program. */
   pending(): Promise<PendingCall[]> {
-    return this.#read('pending', (handle) => handle.query(queries.pending));
+    return this.#read('pending', queries.pending);
   }
 
   usage(): Promise<UsageView> {
-    return this.#read('usage', (handle) => handle.query(queries.usage));
+    return this.#read('usage', queries.usage);
   }
 
   /** The transcript as the model sees it, without the instructions. */
   async messages(): Promise<Message[]> {
     const all: Message[] = [];
     for (let from = 0; ; ) {
-      const page: MessagesPage = await this.#read('messages', (handle) => handle.query(queries.messages, { from }));
+      const page: MessagesPage = await this.#read('messages', queries.messages, { from });
       all.push(...page.messages);
       if (!page.more) return all;
       from = page.next;
@@ -240,10 +241,10 @@ export class Thread {
     }
   }
 
-  async #read<T>(what: string, ask: (handle: WorkflowHandle) => Promise<T>): Promise<T> {
+  async #read<T, Args extends unknown[]>(what: string, query: QueryDefinition<T, Args>, ...args: Args): Promise<T> {
     const { temporal, options } = this.client;
     try {
-      return await persist(temporal.connection as Connection, what, () => ask(temporal.workflow.getHandle(this.id)), options.requestTimeoutMs);
+      return await askWorkflow(temporal, { threadId: this.id, query, args, what, patienceMs: options.requestTimeoutMs ?? 10_000 });
     } catch (error) {
       throw explain(this.id, what, error);
     }

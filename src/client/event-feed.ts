@@ -5,9 +5,9 @@ import { queries } from '../contract/requests';
 import type { EventsPage } from '../contract/thread';
 import { type AgentEvent, type DurableEvent, type EphemeralEvent, isTerminal } from '../core/event';
 import type { StreamBus } from '../stream/stream-bus';
-import { grpc, grpcCode } from './errors';
 import { persist } from './persist';
-import { explain, isNoWorker, noWorker } from './thread-errors';
+import { askWorkflow } from './query';
+import { explain } from './thread-errors';
 
 export interface EventsOptions {
   /** First seq wanted. Default 1: everything there is. */
@@ -133,24 +133,13 @@ async function* pagesFrom(feed: Feed, from: number, execution: string): AsyncGen
   }
 }
 
-async function ask({ client, threadId }: Feed, execution: string, from: number): Promise<EventsPage> {
-  const until = Date.now() + noWorkerMs;
-  for (;;) {
-    try {
-      const handle = client.workflow.getHandle(threadId, execution);
-      return await persist(client.connection as never, 'reading events', () => handle.query(queries.events, { from }));
-    } catch (error) {
-      const busy = grpcCode(error) === grpc.resourceExhausted;
-      if (!busy && !isNoWorker(error)) throw error;
-      if (Date.now() > until) throw noWorker(threadId, 'reading events', error);
-      await new Promise((resolve) => setTimeout(resolve, busy ? 50 : 500));
-    }
-  }
+function ask({ client, threadId }: Feed, execution: string, from: number): Promise<EventsPage> {
+  return askWorkflow(client, { threadId, execution, query: queries.events, args: [{ from }], what: 'reading events', patienceMs: noWorkerMs });
 }
 
 async function isAtRest({ client, threadId }: Feed): Promise<boolean> {
-  const status = await persist(client.connection as never, 'reading events', () => client.workflow.getHandle(threadId).query(queries.status));
-  return status.mode === 'conversation' && status.status === 'idle';
+  const { mode, status } = await askWorkflow(client, { threadId, query: queries.status, args: [], what: 'reading events', patienceMs: noWorkerMs });
+  return mode === 'conversation' && status === 'idle';
 }
 
 /** A workflow that was terminated or timed out records nothing; so that a reader's loop still ends with the run, the end is told here. */

@@ -1,7 +1,9 @@
+import type { Connection } from '@temporalio/client';
 import type { Thread } from '../client';
 import type { ThreadResult } from '../contract/thread';
 import { isTerminal, type TerminalEvent } from '../core/event';
 import { LonghaulError } from './errors';
+import { persist } from './persist';
 
 /** Waits for the terminal event and says what it means. */
 export async function awaitResult(thread: Thread): Promise<ThreadResult> {
@@ -20,17 +22,17 @@ export async function awaitResult(thread: Thread): Promise<ThreadResult> {
   }
 }
 
+/** A thread that is over returns its result, which needs no worker to read; an open conversation is asked. */
 async function resultOf(thread: Thread, end: Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>): Promise<ThreadResult> {
-  const [usage, messages] = await Promise.all([thread.usage(), thread.messages()]);
-  const last = messages.findLast((m) => m.role === 'assistant');
-  const output = end.type === 'thread.run.completed' ? end.data.output : last?.role === 'assistant' ? last.content : '';
-  return {
-    status: end.type === 'thread.run.completed' ? 'completed' : 'incomplete',
-    output,
-    runId: end.runId ?? '',
-    runs: usage.runs,
-    turns: usage.turns,
-    usage: usage.thread,
-    ...(end.type === 'thread.run.incomplete' && { reason: end.data.message }),
-  };
+  const { temporal } = thread.client;
+  const connection = temporal.connection as Connection;
+  const handle = temporal.workflow.getHandle(thread.id);
+  const { status } = await persist(connection, 'result', () => handle.describe());
+  if (status.name !== 'RUNNING') return persist(connection, 'result', () => handle.result() as Promise<ThreadResult>);
+  const { runId, turn } = await thread.status();
+  const { thread: usage, runs } = await thread.usage();
+  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage };
+  if (end.type === 'thread.run.completed') return { status: 'completed', output: end.data.output, ...counts };
+  const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
+  return { status: 'incomplete', output: last?.role === 'assistant' ? last.content : '', reason: end.data.message, ...counts };
 }
