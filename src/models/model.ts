@@ -1,7 +1,7 @@
+import type { ModelSettings } from '../core/agent';
 import type { FailureKind } from '../core/failure';
 import type { JsonObject } from '../core/json';
 import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
-import type { ModelSettings } from '../core/agent';
 import type { ToolSpec } from '../core/tool';
 
 /** Everything a model is told. `model` is the provider's own name, without our `provider/` prefix. */

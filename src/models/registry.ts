@@ -1,4 +1,4 @@
-import { type ModelProvider, ModelFailure } from './model';
+import { ModelFailure, type ModelProvider } from './model';
 import { type OpenAiOptions, openAi } from './openai/client';
 
 export interface Models {
@@ -19,7 +19,10 @@ export function createModels(providers: Record<string, ModelProvider>): Models {
       const named = slash > 0 ? known.get(name.slice(0, slash)) : undefined;
       const model = (named ? name.slice(slash + 1) : name).trim();
       if (model === '') {
-        throw new ModelFailure('bad-request', `'${name}' names no model. Write provider/model, as in openai/gpt-5, or the model's name alone.`);
+        throw new ModelFailure(
+          'bad-request',
+          `'${name}' names no model. Write provider/model, as in openai/gpt-5, or the model's name alone.`,
+        );
       }
       const provider = named ?? known.get(defaultProvider);
       if (!provider) {

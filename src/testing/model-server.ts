@@ -171,8 +171,11 @@ function sseEvents(reply: StreamReply, body: WireRequest, bodyText: string): str
   for (const text of pieces(reply.text, size)) deltas.push({ content: text });
   for (const text of pieces(reply.refusal, size)) deltas.push({ refusal: text });
   reply.calls?.forEach((call, index) => {
-    deltas.push({ tool_calls: [{ index, id: call.id ?? `call_${hash}_${index}`, type: 'function', function: { name: call.name, arguments: '' } }] });
-    for (const text of pieces(argumentsOf(call), reply.pace ? size : 200)) deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
+    deltas.push({
+      tool_calls: [{ index, id: call.id ?? `call_${hash}_${index}`, type: 'function', function: { name: call.name, arguments: '' } }],
+    });
+    for (const text of pieces(argumentsOf(call), reply.pace ? size : 200))
+      deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
   });
   const chunks: object[] = deltas.map((delta) => ({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] }));
   if (reply.finish !== null) chunks.push({ ...envelope, choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });

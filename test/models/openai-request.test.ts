@@ -48,7 +48,11 @@ test('the instructions come first, as the system message; none where there are n
 
 test('settings are mapped, and what is unset is not sent', () => {
   expect(Object.keys(build([])).sort()).toEqual(['messages', 'model', 'stream', 'stream_options', 'tools']);
-  expect(build([], { temperature: 0, maxTokens: 9, toolChoice: 'required' })).toMatchObject({ temperature: 0, max_tokens: 9, tool_choice: 'required' });
+  expect(build([], { temperature: 0, maxTokens: 9, toolChoice: 'required' })).toMatchObject({
+    temperature: 0,
+    max_tokens: 9,
+    tool_choice: 'required',
+  });
   expect(build([], { toolChoice: { tool: 'add' } }).tool_choice).toEqual({ type: 'function', function: { name: 'add' } });
   const own = buildRequest({ model: 'm', instructions: '', messages: [], tools: [], settings: { maxTokens: 9 } }, 'max_completion_tokens');
   expect(own).toMatchObject({ max_completion_tokens: 9 });
@@ -121,7 +125,17 @@ test('[B144] images of tool results follow in one user message after all results
     assistant('', ['{}']),
     result('c0', [image]),
   ]);
-  expect(messages.map((message: any) => message.role)).toEqual(['system', 'assistant', 'tool', 'tool', 'tool', 'user', 'assistant', 'tool', 'user']);
+  expect(messages.map((message: any) => message.role)).toEqual([
+    'system',
+    'assistant',
+    'tool',
+    'tool',
+    'tool',
+    'user',
+    'assistant',
+    'tool',
+    'user',
+  ]);
   expect(messages[2].content).toMatch(/^shot\n.*next message/);
   expect(messages[4].content).toContain('2 images');
   const parts = messages[5].content;

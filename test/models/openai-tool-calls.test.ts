@@ -36,10 +36,12 @@ const calls = fc
 
 /** The fragments of a call: id and name in pieces first, then the arguments. */
 const fragmentsOf = (call: Call, index: number) =>
-  fc.tuple(split(call.id), split(call.name), split(call.arguments)).map(([ids, names, args]) => [
-    ...Array.from({ length: Math.max(ids.length, names.length) }, (_, n) => piece(index, ids[n], names[n])),
-    ...args.map((text) => piece(index, undefined, undefined, text)),
-  ]);
+  fc
+    .tuple(split(call.id), split(call.name), split(call.arguments))
+    .map(([ids, names, args]) => [
+      ...Array.from({ length: Math.max(ids.length, names.length) }, (_, n) => piece(index, ids[n], names[n])),
+      ...args.map((text) => piece(index, undefined, undefined, text)),
+    ]);
 
 test('[A27] [A28] any splitting and any interleaving of any calls assembles the same', () => {
   const scenario = calls.chain((list) =>
@@ -55,14 +57,26 @@ test('[A27] [A28] any splitting and any interleaving of any calls assembles the 
         const next = chosen?.shift();
         if (next) fragments.push(next);
       }
-      expect(assemble(fragments, list.map((call) => call.name))).toEqual(list);
+      expect(
+        assemble(
+          fragments,
+          list.map((call) => call.name),
+        ),
+      ).toEqual(list);
     }),
     { numRuns: 500 },
   );
 });
 
 test('by the book: id and name first, arguments in pieces, calls side by side', () => {
-  expect(assemble([piece(0, 'a', 'get', ''), piece(1, 'b', 'put', ''), piece(0, undefined, undefined, '{"x":1}'), piece(1, undefined, undefined, '{"y":2}')])).toEqual(two);
+  expect(
+    assemble([
+      piece(0, 'a', 'get', ''),
+      piece(1, 'b', 'put', ''),
+      piece(0, undefined, undefined, '{"x":1}'),
+      piece(1, undefined, undefined, '{"y":2}'),
+    ]),
+  ).toEqual(two);
 });
 
 test('indexes decide the order, not arrival', () => {
@@ -71,13 +85,21 @@ test('indexes decide the order, not arrival', () => {
 
 test('without an index, the id or a new name begins a call', () => {
   expect(assemble([piece(undefined, 'a', 'get', '{"x":1}'), piece(undefined, 'b', 'put', '{"y":2}')])).toEqual(two);
-  expect(assemble([piece(undefined, 'a', 'get', ''), piece(undefined, 'b', 'put', '{"y":2}'), piece(undefined, 'a', undefined, '{"x":1}')])).toEqual(two);
-  const nameless = assemble([piece(undefined, undefined, 'get', '{"x"'), piece(undefined, undefined, undefined, ':1}'), piece(undefined, undefined, 'get', '{}')]);
+  expect(
+    assemble([piece(undefined, 'a', 'get', ''), piece(undefined, 'b', 'put', '{"y":2}'), piece(undefined, 'a', undefined, '{"x":1}')]),
+  ).toEqual(two);
+  const nameless = assemble([
+    piece(undefined, undefined, 'get', '{"x"'),
+    piece(undefined, undefined, undefined, ':1}'),
+    piece(undefined, undefined, 'get', '{}'),
+  ]);
   expect(nameless.map((call) => call.arguments)).toEqual(['{"x":1}', '{}']);
 });
 
 test('without an id, the index is enough', () => {
-  expect(assemble([piece(0, undefined, 'get', '{"x":1}'), piece(1, undefined, 'put', '{"y":2}')])).toEqual(two.map((call) => ({ ...call, id: '' })));
+  expect(assemble([piece(0, undefined, 'get', '{"x":1}'), piece(1, undefined, 'put', '{"y":2}')])).toEqual(
+    two.map((call) => ({ ...call, id: '' })),
+  );
 });
 
 test('parallel calls that all have index 0 stay apart', () => {
@@ -86,7 +108,9 @@ test('parallel calls that all have index 0 stay apart', () => {
 
 test('id and name repeated with every piece count once', () => {
   expect(assemble([piece(0, 'a', 'get', ''), piece(0, 'a', 'get', '{"x"'), piece(0, 'a', 'get', ':1}')])).toEqual(two.slice(0, 1));
-  expect(assemble([piece(0, 'a', 'get', ''), piece(0, undefined, 'get', '{"x"'), piece(0, 'other', undefined, ':1}')])).toEqual(two.slice(0, 1));
+  expect(assemble([piece(0, 'a', 'get', ''), piece(0, undefined, 'get', '{"x"'), piece(0, 'other', undefined, ':1}')])).toEqual(
+    two.slice(0, 1),
+  );
   expect(assemble([piece(undefined, 'a', 'get', '{"x"'), piece(undefined, 'a', 'get', ':1}')])).toEqual(two.slice(0, 1));
 });
 
@@ -100,7 +124,9 @@ test('[A44] a call without arguments has empty ones', () => {
 });
 
 test('arguments sent as an object become its JSON, and nonsense is passed over', () => {
-  expect(assemble([null as never, 'x' as never, { index: 0, id: 'a', function: { name: 'get', arguments: { x: 1 } } }])).toEqual(two.slice(0, 1));
+  expect(assemble([null as never, 'x' as never, { index: 0, id: 'a', function: { name: 'get', arguments: { x: 1 } } }])).toEqual(
+    two.slice(0, 1),
+  );
 });
 
 test('each fragment says what it added, under the place of its call', () => {

@@ -22,7 +22,9 @@ test('any other name goes whole to the default provider', () => {
 
 test('a name without a model, or without a provider to send it to, is a failure that says what to write', () => {
   for (const name of ['', '  ', 'openai/']) {
-    expect(() => models.resolve(name)).toThrow(expect.objectContaining({ kind: 'bad-request', message: expect.stringContaining('names no model') }));
+    expect(() => models.resolve(name)).toThrow(
+      expect.objectContaining({ kind: 'bad-request', message: expect.stringContaining('names no model') }),
+    );
   }
   expect(() => createModels({ other }).resolve('gpt-5')).toThrow('Registered providers: other');
 });

@@ -63,7 +63,18 @@ test('a list of steps answers in order of arrival, and one request too many is a
 });
 
 test('a script by turn gives a request that is sent again the same answer, byte for byte', async () => {
-  await serve(byTurn([callTools([{ name: 'add', args: { a: 1 } }, { name: 'add', args: { a: 2 } }], 'so:'), say('done')]));
+  await serve(
+    byTurn([
+      callTools(
+        [
+          { name: 'add', args: { a: 1 } },
+          { name: 'add', args: { a: 2 } },
+        ],
+        'so:',
+      ),
+      say('done'),
+    ]),
+  );
   const first = await (await ask()).text();
   expect(await (await ask()).text()).toBe(first);
   expect(textOf(await lines(await ask([user, assistant])))).toBe('done');
@@ -97,7 +108,10 @@ test('every well-formed reply ends with a finish reason, usage and [DONE]', asyn
 });
 
 test('usage can be given, or left out', async () => {
-  await serve([withUsage(say('x'), { promptTokens: 7, cachedTokens: 3, completionTokens: 2, reasoningTokens: 1 }), withUsage(say('x'), null)]);
+  await serve([
+    withUsage(say('x'), { promptTokens: 7, cachedTokens: 3, completionTokens: 2, reasoningTokens: 1 }),
+    withUsage(say('x'), null),
+  ]);
   expect((await lines(await ask())).at(-2).usage).toEqual({
     prompt_tokens: 7,
     completion_tokens: 2,
@@ -109,7 +123,13 @@ test('usage can be given, or left out', async () => {
 });
 
 test('the wire can break in the ways it does', async () => {
-  await serve([cut('par'), unfinished('par'), errorInStream('par', { message: 'overloaded' }), notSse('<html>'), events(['{bad'], 'close')]);
+  await serve([
+    cut('par'),
+    unfinished('par'),
+    errorInStream('par', { message: 'overloaded' }),
+    notSse('<html>'),
+    events(['{bad'], 'close'),
+  ]);
   const broken = await ask();
   expect(broken.status).toBe(200);
   await expect(broken.text()).rejects.toThrow('terminated');

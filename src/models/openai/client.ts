@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { isObject, parseObject } from '../../core/json';
 import { type ModelAnswer, type ModelCallOptions, ModelFailure, type ModelProvider, type ModelRequest } from '../model';
 import { sseDecoder } from '../sse';
-import { factsOfBody, toFailure, Trouble } from './failure';
+import { factsOfBody, Trouble, toFailure } from './failure';
 import { type Line, openLine } from './line';
 import { buildRequest } from './request';
 import { foldStream, type StreamFold } from './stream';
@@ -145,8 +145,9 @@ async function readInto(fold: StreamFold, response: Response, line: Line, idleMs
 /** What stood without its closing blank line when the stream ended: an event, or half of one. */
 function takeRest(fold: StreamFold, rest: string[]): void {
   for (const data of rest) {
-    const whole = data.startsWith('[DONE]') || parseObject(data);
-    if (whole && !fold.isDone()) fold.event(data);
+    if (fold.isDone()) return;
+    if (data.startsWith('[DONE]') || parseObject(data)) fold.event(data);
+    else if (!fold.isFinished()) throw new Trouble({ kind: 'truncated-stream', words: 'the stream ended in the middle of an event' });
   }
 }
 
@@ -169,5 +170,9 @@ function notAStream(response: Response, head: string): Trouble {
   if (error) return new Trouble(factsOfBody(error));
   const type = response.headers.get('content-type') ?? 'no content type';
   const hint = 'Is OPENAI_BASE_URL the address of the API (it usually ends in /v1)?';
-  return new Trouble({ kind: 'server', status: response.status, words: `${type} came in place of an event stream. ${hint} It begins: ${head.slice(0, 120)}` });
+  return new Trouble({
+    kind: 'server',
+    status: response.status,
+    words: `${type} came in place of an event stream. ${hint} It begins: ${head.slice(0, 120)}`,
+  });
 }

@@ -1,5 +1,5 @@
-import { isObject } from '../../core/json';
 import { type FailureKind, isRetryable } from '../../core/failure';
+import { isObject } from '../../core/json';
 import { ModelFailure } from '../model';
 import { retryAfterMs } from '../retry-after';
 import { safeWords } from '../safe-words';
@@ -133,7 +133,12 @@ export function factsOfBody(error: unknown): TroubleFacts {
 /** What the SDK threw. Its errors are all named `Error`, so they are told by their fields, never by name. */
 function factsOf(error: unknown): TroubleFacts {
   if (error instanceof Trouble) return error.facts;
-  const { status, headers, error: body, message } = (isObject(error) ? error : {}) as Record<string, any>;
+  const { status, headers, error: body, message } = (isObject(error) ? error : {}) as {
+    status?: unknown;
+    headers?: Headers;
+    error?: unknown;
+    message?: unknown;
+  };
   if (typeof status === 'number') {
     const facts = factsOfBody(body);
     return { ...facts, status, headers, words: facts.words ?? withoutStatus(message, status) };
@@ -142,7 +147,7 @@ function factsOf(error: unknown): TroubleFacts {
   if (/^UND_ERR_(HEADERS|BODY|CONNECT)_TIMEOUT$|^ETIMEDOUT$/.test(code ?? '')) return { kind: 'timeout', words: code };
   // Only the SDK's own connection errors have these fields, empty; the rest never got as far as the wire.
   const sent = isObject(error) && 'requestID' in error;
-  return sent ? { kind: 'connection', words: code ?? message } : { kind: 'bad-request', words: String(message ?? error) };
+  return sent ? { kind: 'connection', words: code ?? String(message) } : { kind: 'bad-request', words: String(message ?? error) };
 }
 
 function withoutStatus(message: unknown, status: number): string | undefined {

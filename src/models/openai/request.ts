@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import type { ModelSettings } from '../../core/agent';
 import { type JsonObject, parseObject } from '../../core/json';
-import { type AssistantMessage, type Content, type Message, type Part, textOf, type ToolMessage } from '../../core/message';
+import { type AssistantMessage, type Content, type Message, type Part, type ToolMessage, textOf } from '../../core/message';
 import type { ModelRequest } from '../model';
 import { replayExtras } from './opaque';
 

@@ -56,7 +56,11 @@ export function foldStream(toolNames: readonly string[], onDelta: (delta: ModelD
     // A refusal is what the user gets to read in place of the text.
     if (said || refused) onDelta({ type: 'text', text: said + refused });
     // `function_call` is what the API had before it had several calls.
-    const fragments = Array.isArray(delta.tool_calls) ? delta.tool_calls : delta.function_call ? [{ index: 0, function: delta.function_call }] : [];
+    const fragments = Array.isArray(delta.tool_calls)
+      ? delta.tool_calls
+      : delta.function_call
+        ? [{ index: 0, function: delta.function_call }]
+        : [];
     for (const fragment of fragments) {
       const added = tools.take(fragment);
       if (added) onDelta(added);
