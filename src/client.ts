@@ -88,6 +88,7 @@ export class LonghaulClient {
     const wrong = checkThreadInput(request);
     if (wrong) throw new LonghaulError('invalid-input', `The thread was not started: ${wrong}`);
     const digest = digestOf(request);
+    const task = textOf(input) || '(image)';
     try {
       await persist(this.#connection, 'start', () =>
         this.temporal.workflow.start(workflowType, {
@@ -95,7 +96,8 @@ export class LonghaulClient {
           taskQueue,
           args: [request],
           memo: { agent: name, request: digest },
-          staticSummary: excerpt(`${name}: ${(textOf(input) || '(image)').replace(/\s+/g, ' ')}`, 180),
+          staticSummary: excerpt(`${name}: ${task.replace(/\s+/g, ' ')}`, 180),
+          ...(task.length > 160 && { staticDetails: excerpt(task, 4_000) }),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
         }),

@@ -48,10 +48,12 @@ export class TranscriptCache {
     if (entry.hashes[ref.length] !== ref.hash) this.#placeLoose(entry, ref);
 
     let from = this.#trusted(entry, ref);
+    let restarted = from === 0;
     while (entry.hashes[ref.length] !== ref.hash) {
       if (from >= ref.length) {
-        // What was here did not belong to the reference after all: begin anew.
-        if (from === 0) return { missingFrom: 0 };
+        // What was taken on trust did not belong to the reference after all: begin anew, once.
+        if (restarted) return { missingFrom: 0 };
+        restarted = true;
         this.#reset(entry, ref.epoch);
         from = 0;
       }
@@ -59,10 +61,6 @@ export class TranscriptCache {
       if (!page || 'stale' in page || page.messages.length === 0) return { missingFrom: from };
       this.#place(entry, from, page.messages);
       from += page.messages.length;
-      if (from >= ref.length && entry.hashes[ref.length] !== ref.hash) {
-        this.#reset(entry, ref.epoch);
-        return { missingFrom: 0 };
-      }
     }
     const messages = entry.messages.slice(0, ref.length);
     if (this.maxSize === 0) this.#drop(threadId);

@@ -15,6 +15,7 @@ import type { ThreadInput, ThreadResult } from '../contract/thread';
 import type { AgentFacts } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { afterAnswer, beforeTurn, type RunEnd } from '../core/decide';
+import { excerpt } from '../core/json';
 import type { AssistantMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -51,6 +52,7 @@ export async function agentThread(input: ThreadInput, carried?: ThreadState): Pr
     const end = await runToRest(thread);
     if (end === 'carry-over') return carryOver(thread);
     if (thread.state.mode === 'one-shot') return closeWith(thread, end);
+    delete thread.cancelled;
   }
   await condition(allHandlersFinished);
   return result(thread.state, { type: 'completed' });
@@ -79,7 +81,8 @@ async function nextInput({ state, record, input }: Thread): Promise<'run' | 'clo
 /** One input, to its rest. Whatever happens, the run ends with one terminal event and a transcript in which every call has its result. */
 async function runToRest(thread: Thread): Promise<End | 'carry-over'> {
   thread.scope = new CancellationScope();
-  delete thread.cancelled;
+  // Asked for before there was a run to cancel: then the next one is meant, and begins cancelled.
+  if (thread.cancelled) thread.scope.cancel();
   const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
   if (end === 'carry-over') return end;
   await CancellationScope.nonCancellable(() => rest(thread, end));
@@ -146,7 +149,7 @@ async function beginRun(thread: Thread): Promise<RunState> {
     return state.run as RunState;
   };
   try {
-    const facts = await resolveAgent({ agent: state.agent });
+    const facts = await resolveAgent.executeWithOptions({ ...resolveAgentOptions, summary: excerpt(`agent ${state.agent}`, 180) }, [{ agent: state.agent }]);
     const run = begin(facts);
     publishStatus(state);
     return run;
