@@ -22,7 +22,9 @@ type Fields = Record<string, unknown>;
 export function strip(type: DurableEventType, data: DurableEventData[DurableEventType]): JsonObject {
   const { message, toolCall, output, initialMessages, finalMessages, pending, ...rest } = data as Fields;
   const kept: Fields = rest;
-  if (message) kept.messageId = (message as Message).id;
+  // A failure's message is its words, not a message of the transcript.
+  if (typeof message === 'string') kept.message = message;
+  else if (message) kept.messageId = (message as Message).id;
   if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
   if (finalMessages) kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
   if (toolCall && type === 'thread.run.step.tool_call.created') kept.toolCall = toolCall;
