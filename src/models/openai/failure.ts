@@ -133,7 +133,12 @@ export function factsOfBody(error: unknown): TroubleFacts {
 /** What the SDK threw. Its errors are all named `Error`, so they are told by their fields, never by name. */
 function factsOf(error: unknown): TroubleFacts {
   if (error instanceof Trouble) return error.facts;
-  const { status, headers, error: body, message } = (isObject(error) ? error : {}) as {
+  const {
+    status,
+    headers,
+    error: body,
+    message,
+  } = (isObject(error) ? error : {}) as {
     status?: unknown;
     headers?: Headers;
     error?: unknown;
