@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from './define-tool';
@@ -23,7 +23,9 @@ export const listDir = defineTool({
   async execute({ path, depth, offset, limit }, ctx) {
     const workspace = await openWorkspace(ctx.workspace);
     const found: string[] = [];
-    const complete = await walk(workspace, await workspace.inside(path), '', depth, found, ctx.signal, path);
+    const folder = await workspace.inside(path);
+    if ((await stat(folder).catch(() => undefined))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);
+    const complete = await walk(workspace, folder, '', depth, found, ctx.signal, path);
     if (found.length === 0) return '(empty directory)';
     const total = `${complete ? '' : 'more than '}${found.length}`;
     if (offset > found.length) return `[offset ${offset} is past the end: there are ${total} entries]`;
@@ -68,9 +70,7 @@ async function entriesOf(workspace: Workspace, real: string, asked?: string): Pr
     }
   } catch (error) {
     if (asked === undefined) return [];
-    const problem = pathError(error, asked);
-    if ((error as { code?: unknown }).code === 'ENOTDIR') throw new WorkspaceError(`'${asked}' is a file. Use read_file to see it.`);
-    throw problem;
+    throw pathError(error, asked);
   }
 }
 

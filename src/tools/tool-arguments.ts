@@ -32,7 +32,8 @@ export async function parseArguments(tool: Tool, text: string): Promise<ParsedAr
 }
 
 function refuse(message: string): ParsedArguments {
-  return { ok: false, error: { name: 'InvalidToolArgumentsError', message } };
+  // Recorded as it is, and a schema with a thousand choices would name them all.
+  return { ok: false, error: { name: 'InvalidToolArgumentsError', message: excerpt(message, 4_000) } };
 }
 
 function problems(issues: readonly z.core.$ZodIssue[]): string[] {

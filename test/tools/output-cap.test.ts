@@ -7,7 +7,7 @@ import { OutputWindow } from '../../src/tools/output-window';
 const marker = /\[\.\.\. (\d+) bytes left out \.\.\.\]\n/;
 const bytes = (text: string) => Buffer.byteLength(text);
 /** Well-formed text: with lone surrogates there would be nothing to compare with. */
-const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '\n', '[', ' '), maxLength: 600 });
+const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '\n', '[', ' '), maxLength: 600, size: 'max' });
 
 /** What is kept is a beginning and an end of the whole, and the number is what is missing between them. */
 function expectHeadAndTail(whole: string, view: string): void {
@@ -30,16 +30,12 @@ describe('capText', () => {
 
   test('a longer one keeps its beginning and its end, whole characters, within the cap', () => {
     fc.assert(
-      fc.property(
-        text.filter((whole) => bytes(whole) > 128),
-        fc.integer({ min: 128, max: 400 }),
-        (whole, max) => {
-          fc.pre(bytes(whole) > max);
-          const view = capText(whole, max);
-          expect(bytes(view)).toBeLessThanOrEqual(max);
-          expectHeadAndTail(whole, view);
-        },
-      ),
+      fc.property(text, fc.integer({ min: 128, max: 400 }), (whole, max) => {
+        fc.pre(bytes(whole) > max);
+        const view = capText(whole, max);
+        expect(bytes(view)).toBeLessThanOrEqual(max);
+        expectHeadAndTail(whole, view);
+      }),
       { numRuns: 300 },
     );
   });
@@ -57,7 +53,7 @@ describe('capText', () => {
 
   test('what is not quite text is cut without harm', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000 }), (whole) => {
+      fc.property(fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000, size: 'max' }), (whole) => {
         expect(bytes(capText(whole, 128))).toBeLessThanOrEqual(Math.max(128, bytes(whole)));
       }),
     );

@@ -1,4 +1,4 @@
-import { mkdir, readFile as readText, symlink, writeFile as writeText } from 'node:fs/promises';
+import { mkdir, readFile as readText, rm, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import fc from 'fast-check';
 import { openWorkspace } from '../../src/tools/workspace';
@@ -120,7 +120,6 @@ describe('a workspace', () => {
 
   test('a file swapped for a link after it was looked at is not opened', async () => {
     const { root, outside, workspace } = await trap();
-    const { rm } = await import('node:fs/promises');
     for (let turn = 0; turn < 30; turn += 1) {
       await writeText(join(root, 'victim'), 'mine');
       const [opened] = await Promise.allSettled([
