@@ -55,7 +55,7 @@ async function startTemporal(options = {}) {
  * @param {string} binary @param {TemporalOptions} options @returns {Promise<TemporalServer>}
  */
 async function startServer(binary, options) {
-  const giveUp = Date.now() + 15_000;
+  const giveUp = Date.now() + (options.port ? 5_000 : 15_000);
   for (;;) {
     const port = options.port ?? (await freePort());
     const uiPort = options.ui ? (options.uiPort ?? (await freePort())) : undefined;
@@ -167,17 +167,18 @@ function mustAnswer(address) {
 
 async function main() {
   const server = await startTemporal({ ui: true, log: (line) => console.error(line) });
-  console.log(server.address);
-  if (server.uiUrl) console.error(`Web UI: ${server.uiUrl}`);
-  if (!server.ownServer) return;
-  console.error('Ctrl-C stops it.');
-  const open = setInterval(() => {}, 60_000);
-  for (const signal of ['SIGINT', 'SIGTERM']) {
-    process.once(signal, async () => {
-      clearInterval(open);
-      await server.stop();
-    });
+  if (server.ownServer) {
+    const open = setInterval(() => {}, 60_000);
+    for (const signal of ['SIGINT', 'SIGTERM']) {
+      process.once(signal, async () => {
+        clearInterval(open);
+        await server.stop();
+      });
+    }
   }
+  // Last: who reads the address may send a signal at once.
+  console.log(server.address);
+  if (server.uiUrl) console.error(`Web UI: ${server.uiUrl}\nCtrl-C stops it.`);
 }
 
 module.exports = { resolveTemporal, startTemporal, dynamicConfig, searchAttributes };

@@ -32,7 +32,10 @@ async function runJest(report, args) {
   // On a terminal Ctrl-C reaches jest as well; we wait for it, so that its teardown is not cut short.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));
-  const code = await new Promise((resolve) => child.once('close', resolve));
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  const stuck = endWhenStuck(child, report);
+  const code = await closed;
+  clearInterval(stuck);
   if (!fs.existsSync(report)) {
     console.error(`jest ended with exit code ${code} before it ran a test`);
     return { passed: 0, failed: 1 };
@@ -41,6 +44,19 @@ async function runJest(report, args) {
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
   // Jest can also fail for another reason than a test, such as its global teardown or a coverage threshold.
   return { passed: results.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+}
+
+/**
+ * The report is the last thing that jest makes. When it has not ended a while later, a test left something open (a server, a child), and it would
+ * hang for ever: ended here, it has no exit code of its own, which counts as a failure.
+ * @param {import('node:child_process').ChildProcess} child @param {string} report
+ */
+function endWhenStuck(child, report) {
+  return setInterval(() => {
+    if (!fs.existsSync(report) || Date.now() - fs.statSync(report).mtimeMs < 20_000) return;
+    console.error('jest does not end: a test left something open (npx jest --detectOpenHandles names it)');
+    child.kill('SIGKILL');
+  }, 1_000);
 }
 
 main().then(

@@ -43,7 +43,15 @@ export interface RigOptions {
 const open: (() => Promise<unknown>)[] = [];
 
 /** A real worker on the test server, on a task queue of its own, with a scripted model behind real HTTP. Stopped after the file's tests. */
-export async function startRig({ script, agents, address = sharedServer().address, worker = {}, client, bus, workers = 1 }: RigOptions): Promise<Rig> {
+export async function startRig({
+  script,
+  agents,
+  address = sharedServer().address,
+  worker = {},
+  client,
+  bus,
+  workers = 1,
+}: RigOptions): Promise<Rig> {
   quiet();
   const taskQueue = `test-${randomUUID()}`;
   const model = await startModelServer(script);
