@@ -5,7 +5,13 @@ import { defineTool } from '../../src/tools';
 import { collect, startRig } from '../support/rig';
 
 test('a run with a tool ends with its answer', async () => {
-  const add = defineTool({ name: 'add', description: 'Adds.', input: z.object({ a: z.number(), b: z.number() }), effect: 'pure', execute: ({ a, b }) => a + b });
+  const add = defineTool({
+    name: 'add',
+    description: 'Adds.',
+    input: z.object({ a: z.number(), b: z.number() }),
+    effect: 'pure',
+    execute: ({ a, b }) => a + b,
+  });
   const agent = defineAgent({ name: 'adder', model: 'test-model', instructions: 'Add.', tools: [add] });
   const rig = await startRig({ script: byTurn([callTools([{ name: 'add', args: { a: 1, b: 2 } }]), say('3')]), agents: [agent] });
   const thread = await rig.client.start(agent, 'What is 1 + 2?');
