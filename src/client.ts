@@ -1,20 +1,28 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Client, Connection, type ConnectionOptions, type QueryDefinition } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { readConfig } from './config';
 import { LonghaulError } from './client/errors';
 import { type EventsOptions, readEvents } from './client/event-feed';
 import { persist } from './client/persist';
 import { askWorkflow } from './client/query';
 import { awaitResult } from './client/result';
 import { explain } from './client/thread-errors';
-import { queries, type Receipt, updates } from './contract/requests';
-import { defaultTaskQueue, type MessagesPage, type StatusView, type ThreadInput, type ThreadResult, type UsageView, workflowType } from './contract/thread';
+import { readConfig } from './config';
+import { queries, type Receipt, type updates } from './contract/requests';
+import {
+  defaultTaskQueue,
+  type MessagesPage,
+  type StatusView,
+  type ThreadInput,
+  type ThreadResult,
+  type UsageView,
+  workflowType,
+} from './contract/thread';
 import type { AgentEvent, PendingCall } from './core/event';
 import { excerpt } from './core/json';
 import { type Content, type Message, textOf } from './core/message';
-import type { ToolOutput } from './core/tool';
 import { checkThreadInput } from './core/thread-input';
+import type { ToolOutput } from './core/tool';
 import type { StreamBus } from './stream/stream-bus';
 
 export { LonghaulError, type LonghaulErrorCode } from './client/errors';
@@ -73,7 +81,12 @@ export class LonghaulClient {
       const temporal = await Connection.connect({ connectTimeout: '5s', ...connectionOptions });
       return new LonghaulClient(new Client({ connection: temporal, namespace: namespace ?? environment.namespace ?? 'default' }), rest);
     } catch (cause) {
-      throw new LonghaulError('unreachable', `Temporal can't be reached at ${address}. Start one ("longhaul dev") or set TEMPORAL_ADDRESS.`, undefined, { cause });
+      throw new LonghaulError(
+        'unreachable',
+        `Temporal can't be reached at ${address}. Start one ("longhaul dev") or set TEMPORAL_ADDRESS.`,
+        undefined,
+        { cause },
+      );
     }
   }
 
@@ -149,7 +162,10 @@ export class LonghaulClient {
   async #mustBeSame(id: string, digest: string): Promise<void> {
     const { memo } = await persist(this.#connection, 'start', () => this.temporal.workflow.getHandle(id).describe());
     if (memo?.request === digest) return;
-    throw new LonghaulError('thread-exists', `Thread "${id}" exists already and was started with another request. Choose another id, or attach to it.`);
+    throw new LonghaulError(
+      'thread-exists',
+      `Thread "${id}" exists already and was started with another request. Choose another id, or attach to it.`,
+    );
   }
 }
 

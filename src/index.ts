@@ -5,8 +5,8 @@ export { type Decision, LonghaulClient, LonghaulError, type StartOptions, Thread
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
 export { isDurable, isTerminal } from './core/event';
 export type { Content, Message, Part, Usage } from './core/message';
-export { createModels, defaultModels, type Models } from './models/registry';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
+export { createModels, defaultModels, type Models } from './models/registry';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
 export { defineTool, type Tool, type ToolContext, ToolFailure } from './tools';
 export { type AgentWorker, createWorker, type WorkerOptions } from './worker';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
 import { createActivities, TranscriptCache } from './activities';
 import { registerSearchAttributes } from './activities/register-search-attributes';
 import { createCoder } from './agents/coder';
@@ -92,7 +92,13 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   return {
     taskQueue,
     bus,
-    run: () => worker.run().finally(() => (ours ? connection.close() : undefined)),
+    run: async () => {
+      try {
+        await worker.run();
+      } finally {
+        if (ours) await connection.close();
+      }
+    },
     shutdown: () => worker.shutdown(),
   };
 }
@@ -105,9 +111,12 @@ async function connect(options: WorkerOptions): Promise<{ connection: NativeConn
     return { connection: await NativeConnection.connect(environment.connectionOptions), namespace, ours: true };
   } catch (error) {
     const address = environment.connectionOptions.address ?? 'localhost:7233';
-    throw new Error(`Temporal can't be reached at ${address}: ${(error as Error).message}. Start one ("longhaul dev") or set TEMPORAL_ADDRESS.`, {
-      cause: error,
-    });
+    throw new Error(
+      `Temporal can't be reached at ${address}: ${(error as Error).message}. Start one ("longhaul dev") or set TEMPORAL_ADDRESS.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -121,7 +130,12 @@ export async function loadAgents(file: string): Promise<Agent[]> {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
   const module: Record<string, unknown> = path.endsWith('.ts') ? require(path) : await import(pathToFileURL(path).href);
-  const found = new Set(Object.values(module).flatMap((value) => [value, ...Object.values((value as object) ?? {})]).flat().filter(isAgent));
+  const found = new Set(
+    Object.values(module)
+      .flatMap((value) => [value, ...Object.values((value as object) ?? {})])
+      .flat()
+      .filter(isAgent),
+  );
   if (found.size === 0) throw new Error(`${path} exports no agent. Export what defineAgent returns.`);
   return [...found];
 }

@@ -1,5 +1,5 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
 import type { Message, ToolCall } from '../core/message';
@@ -14,34 +14,38 @@ import { judgeFailure, toFailure } from './to-failure';
 export function callModel(deps: ActivityDependencies): Activities['callModel'] {
   return async (request) => {
     const progress: StepProgress = { messageId: request.messageId, turn: request.turn, attempt: 1 };
-    return runStep(deps.bus, () => progress, async (step) => {
-      const failed = step.before?.failed ?? [];
-      Object.assign(progress, { attempt: step.attempt, ...(failed.length > 0 && { failed }) });
-      const agent = deps.agents.get(request.agent);
-      const messages = await transcript(deps, request, step);
-      const started = performance.now();
-      try {
-        const answer = await ask(deps, agent, request, messages, step, progress);
-        const durationMs = Math.round(performance.now() - started);
-        const calls = await judge(agent, distinct(answer.toolCalls, messages));
-        deposit(deps, request, answer, calls, step);
-        const { text, refusal, finishReason, usage, opaque } = answer;
-        return {
-          text,
-          ...(refusal && { refusal }),
-          calls,
-          finishReason,
-          usage,
-          ...(opaque && { opaque }),
-          attempt: step.attempt,
-          ...(failed.length > 0 && { failed }),
-          durationMs,
-        };
-      } catch (error) {
-        if (step.signal.aborted || !isModelFailure(error)) throw error;
-        throw fail(agent, request, step, progress, error);
-      }
-    });
+    return runStep(
+      deps.bus,
+      () => progress,
+      async (step) => {
+        const failed = step.before?.failed ?? [];
+        Object.assign(progress, { attempt: step.attempt, ...(failed.length > 0 && { failed }) });
+        const agent = deps.agents.get(request.agent);
+        const messages = await transcript(deps, request, step);
+        const started = performance.now();
+        try {
+          const answer = await ask(deps, agent, request, messages, step, progress);
+          const durationMs = Math.round(performance.now() - started);
+          const calls = await judge(agent, distinct(answer.toolCalls, messages));
+          deposit(deps, request, answer, calls, step);
+          const { text, refusal, finishReason, usage, opaque } = answer;
+          return {
+            text,
+            ...(refusal && { refusal }),
+            calls,
+            finishReason,
+            usage,
+            ...(opaque && { opaque }),
+            attempt: step.attempt,
+            ...(failed.length > 0 && { failed }),
+            durationMs,
+          };
+        } catch (error) {
+          if (step.signal.aborted || !isModelFailure(error)) throw error;
+          throw fail(agent, request, step, progress, error);
+        }
+      },
+    );
   };
 }
 
@@ -120,7 +124,13 @@ function judge(agent: Agent, calls: ToolCall[]): Promise<{ call: ToolCall; verdi
 }
 
 /** Leaves the answer where the next model call on this worker finds it. */
-function deposit(deps: ActivityDependencies, { messageId }: CallModelRequest, answer: ModelAnswer, calls: ModelStep['calls'], step: Step): void {
+function deposit(
+  deps: ActivityDependencies,
+  { messageId }: CallModelRequest,
+  answer: ModelAnswer,
+  calls: ModelStep['calls'],
+  step: Step,
+): void {
   const { text, refusal, opaque } = answer;
   deps.transcripts.deposit(step.threadId, {
     id: messageId,
@@ -133,7 +143,13 @@ function deposit(deps: ActivityDependencies, { messageId }: CallModelRequest, an
   });
 }
 
-function fail(agent: Agent, { runId, turn }: CallModelRequest, step: Step, progress: StepProgress, failure: ModelFailure): ApplicationFailure {
+function fail(
+  agent: Agent,
+  { runId, turn }: CallModelRequest,
+  step: Step,
+  progress: StepProgress,
+  failure: ModelFailure,
+): ApplicationFailure {
   const before = progress.failed ?? [];
   const elapsedMs = Date.now() - Context.current().info.scheduledTimestampMs;
   const judged = judgeFailure(failure, { policy: agent.retry, before, elapsedMs, random: Math.random() });

@@ -15,10 +15,15 @@ interface Operator {
  * Registers our search attributes with the namespace where that is permitted. Returns false, with why, where they are not all there:
  * threads then do without them.
  */
-export async function registerSearchAttributes({ operatorService }: Operator, namespace: string): Promise<{ registered: boolean; why?: string }> {
+export async function registerSearchAttributes(
+  { operatorService }: Operator,
+  namespace: string,
+): Promise<{ registered: boolean; why?: string }> {
   const missing = async () => {
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    return Object.keys(searchAttributeTypes).filter((name) => !customAttributes || !(name in customAttributes)) as (keyof typeof searchAttributeTypes)[];
+    return Object.keys(searchAttributeTypes).filter(
+      (name) => !customAttributes || !(name in customAttributes),
+    ) as (keyof typeof searchAttributeTypes)[];
   };
   try {
     const names = await missing();

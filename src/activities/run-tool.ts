@@ -1,5 +1,5 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
 import type { Content } from '../core/message';
 import { isError, type ToolOutcome } from '../core/tool';
@@ -10,36 +10,47 @@ import { isShuttingDown, runStep, workerShutdown } from './step';
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
   return async ({ agent: agentName, runId, call, edited }) => {
     const progress: StepProgress = { toolCallId: call.id, attempt: 1 };
-    return runStep(deps.bus, () => progress, async (step) => {
-      progress.attempt = step.attempt;
-      const agent = deps.agents.get(agentName);
-      const { outcome, threw } = await agent.toolbox.execute(call, {
-        signal: step.signal,
-        idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
-        threadId: step.threadId,
-        runId,
-        attempt: step.attempt,
-        workspace: agent.workspace ?? deps.workspace,
-        dependencies: deps.dependencies,
-        progress(message) {
-          progress.text = message;
-          step.publish('agent.tool.progress', runId, { toolCallId: call.id, name: call.name, attempt: step.attempt, message });
-        },
-      });
-      // Stopped because the worker is, not because anyone wants it stopped: another worker may do it, or nobody knows how far it came.
-      if (outcome.status === 'cancelled' && isShuttingDown()) throw workerShutdown();
-      const attemptsLeft = (agent.toolbox.get(call.name)?.retry?.maxAttempts ?? 1) - step.attempt;
-      if (threw && attemptsLeft > 0) throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name);
+    return runStep(
+      deps.bus,
+      () => progress,
+      async (step) => {
+        progress.attempt = step.attempt;
+        const agent = deps.agents.get(agentName);
+        const { outcome, threw } = await agent.toolbox.execute(call, {
+          signal: step.signal,
+          idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
+          threadId: step.threadId,
+          runId,
+          attempt: step.attempt,
+          workspace: agent.workspace ?? deps.workspace,
+          dependencies: deps.dependencies,
+          progress(message) {
+            progress.text = message;
+            step.publish('agent.tool.progress', runId, { toolCallId: call.id, name: call.name, attempt: step.attempt, message });
+          },
+        });
+        // Stopped because the worker is, not because anyone wants it stopped: another worker may do it, or nobody knows how far it came.
+        if (outcome.status === 'cancelled' && isShuttingDown()) throw workerShutdown();
+        const attemptsLeft = (agent.toolbox.get(call.name)?.retry?.maxAttempts ?? 1) - step.attempt;
+        if (threw && attemptsLeft > 0) throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name);
 
-      const told: ToolOutcome = {
-        ...outcome,
-        ...(edited && { content: withNote(outcome.content, call.arguments) }),
-        ...(step.attempt > 1 && { attempts: step.attempt }),
-      };
-      const id = `msg_${randomUUID().replaceAll('-', '').slice(0, 16)}`;
-      deps.transcripts.deposit(step.threadId, { id, role: 'tool', toolCallId: call.id, name: call.name, content: told.content, isError: isError(told) });
-      return { messageId: id, outcome: told };
-    });
+        const told: ToolOutcome = {
+          ...outcome,
+          ...(edited && { content: withNote(outcome.content, call.arguments) }),
+          ...(step.attempt > 1 && { attempts: step.attempt }),
+        };
+        const id = `msg_${randomUUID().replaceAll('-', '').slice(0, 16)}`;
+        deps.transcripts.deposit(step.threadId, {
+          id,
+          role: 'tool',
+          toolCallId: call.id,
+          name: call.name,
+          content: told.content,
+          isError: isError(told),
+        });
+        return { messageId: id, outcome: told };
+      },
+    );
   };
 }
 

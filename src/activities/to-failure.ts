@@ -29,10 +29,13 @@ export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs,
   if (made >= policy.maxAttempts) return final(`${message} (attempt ${made} of ${policy.maxAttempts}, none left)`);
   const asked = details.retryAfterMs;
   if (asked !== undefined && asked > policy.retryAfterCeilingMs) {
-    return final(`${message} (the provider asks for a wait of ${Math.round(asked / 1000)} s, above the ceiling of ${policy.retryAfterCeilingMs / 1000} s)`);
+    return final(
+      `${message} (the provider asks for a wait of ${Math.round(asked / 1000)} s, above the ceiling of ${policy.retryAfterCeilingMs / 1000} s)`,
+    );
   }
   const waitMs = Math.round(asked ?? backoffMs(policy, made, random));
-  if (elapsedMs + waitMs > policy.windowMs) return final(`${message} (no attempt begins later than ${policy.windowMs / 1000} s after the first)`);
+  if (elapsedMs + waitMs > policy.windowMs)
+    return final(`${message} (no attempt begins later than ${policy.windowMs / 1000} s after the first)`);
   return { attempt: { ...attempt, waitMs, waitSource: asked === undefined ? 'backoff' : 'retry-after' }, again: true, message };
 }
 

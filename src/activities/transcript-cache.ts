@@ -91,7 +91,11 @@ export class TranscriptCache {
     let base = this.#trusted(entry, ref);
     const first = ref.length - ref.recent.length;
     if (base < first) return;
-    for (let message = entry.loose.get(ref.recent[base - first] ?? ''); message; message = entry.loose.get(ref.recent[base - first] ?? '')) {
+    for (
+      let message = entry.loose.get(ref.recent[base - first] ?? '');
+      message;
+      message = entry.loose.get(ref.recent[base - first] ?? '')
+    ) {
       entry.loose.delete(tokenOf(message));
       this.#grow(entry, -sizeOf(message));
       this.#place(entry, base, [message]);

@@ -26,7 +26,15 @@ export class LonghaulError extends Error {
 }
 
 /** Numbers of gRPC's status codes. */
-export const grpc = { deadlineExceeded: 4, notFound: 5, resourceExhausted: 8, failedPrecondition: 9, unavailable: 14, invalidArgument: 3, cancelled: 1 } as const;
+export const grpc = {
+  deadlineExceeded: 4,
+  notFound: 5,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  unavailable: 14,
+  invalidArgument: 3,
+  cancelled: 1,
+} as const;
 
 /** The gRPC status somewhere in the causes of an error. */
 export function grpcCode(error: unknown): number | undefined {

@@ -134,16 +134,34 @@ async function* pagesFrom(feed: Feed, from: number, execution: string): AsyncGen
 }
 
 function ask({ client, threadId }: Feed, execution: string, from: number): Promise<EventsPage> {
-  return askWorkflow(client, { threadId, execution, query: queries.events, args: [{ from }], what: 'reading events', patienceMs: noWorkerMs });
+  return askWorkflow(client, {
+    threadId,
+    execution,
+    query: queries.events,
+    args: [{ from }],
+    what: 'reading events',
+    patienceMs: noWorkerMs,
+  });
 }
 
 async function isAtRest({ client, threadId }: Feed): Promise<boolean> {
-  const { mode, status } = await askWorkflow(client, { threadId, query: queries.status, args: [], what: 'reading events', patienceMs: noWorkerMs });
+  const { mode, status } = await askWorkflow(client, {
+    threadId,
+    query: queries.status,
+    args: [],
+    what: 'reading events',
+    patienceMs: noWorkerMs,
+  });
   return mode === 'conversation' && status === 'idle';
 }
 
 /** A workflow that was terminated or timed out records nothing; so that a reader's loop still ends with the run, the end is told here. */
-function closedFromOutside(threadId: string, now: WorkflowExecutionDescription, seq: number, last: DurableEvent | undefined): DurableEvent | undefined {
+function closedFromOutside(
+  threadId: string,
+  now: WorkflowExecutionDescription,
+  seq: number,
+  last: DurableEvent | undefined,
+): DurableEvent | undefined {
   const name = now.status.name;
   if (name !== 'TERMINATED' && name !== 'TIMED_OUT') return undefined;
   const reason = name === 'TERMINATED' ? 'terminated' : 'timed-out';
@@ -153,7 +171,10 @@ function closedFromOutside(threadId: string, now: WorkflowExecutionDescription, 
     timestamp: (now.closeTime ?? new Date()).toISOString(),
     threadId,
     runId: last?.runId ?? null,
-    data: { reason, message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; what it was doing is not finished.` },
+    data: {
+      reason,
+      message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; what it was doing is not finished.`,
+    },
   };
 }
 
@@ -178,7 +199,11 @@ class Snapshots {
     const envelope = { timestamp: new Date().toISOString(), threadId: this.threadId, runId: null };
     return toolCallId
       ? { ...envelope, type: 'agent.tool.progress', data: { toolCallId, name: '', attempt, message: text } }
-      : { ...envelope, type: 'thread.message.delta', data: { messageId: messageId ?? '', turn, attempt, index: 0, contentChunk: text, snapshot: true } };
+      : {
+          ...envelope,
+          type: 'thread.message.delta',
+          data: { messageId: messageId ?? '', turn, attempt, index: 0, contentChunk: text, snapshot: true },
+        };
   }
 }
 

@@ -13,7 +13,12 @@ export async function persist<T>(connection: Connection, what: string, action: (
     } catch (error) {
       if (grpcCode(error) !== grpc.unavailable) throw error;
       if (Date.now() + wait > until) {
-        throw new LonghaulError('unreachable', `${what}: Temporal was away for ${patienceMs / 1000} s (${(error as Error).message}). Is it running?`, undefined, { cause: error });
+        throw new LonghaulError(
+          'unreachable',
+          `${what}: Temporal was away for ${patienceMs / 1000} s (${(error as Error).message}). Is it running?`,
+          undefined,
+          { cause: error },
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, wait));
     }

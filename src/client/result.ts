@@ -14,7 +14,10 @@ export async function awaitResult(thread: Thread): Promise<ThreadResult> {
     case 'thread.run.failed':
       throw new LonghaulError('run-failed', end.data.message, end.data.code);
     case 'thread.run.cancelled':
-      throw new LonghaulError('run-cancelled', `The run of thread "${thread.id}" was cancelled${end.data.reason ? `: ${end.data.reason}` : ''}`);
+      throw new LonghaulError(
+        'run-cancelled',
+        `The run of thread "${thread.id}" was cancelled${end.data.reason ? `: ${end.data.reason}` : ''}`,
+      );
     case 'thread.run.expired':
       throw new LonghaulError('thread-terminated', end.data.message);
     default:
@@ -23,7 +26,10 @@ export async function awaitResult(thread: Thread): Promise<ThreadResult> {
 }
 
 /** A thread that is over returns its result, which needs no worker to read; an open conversation is asked. */
-async function resultOf(thread: Thread, end: Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>): Promise<ThreadResult> {
+async function resultOf(
+  thread: Thread,
+  end: Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>,
+): Promise<ThreadResult> {
   const { temporal } = thread.client;
   const connection = temporal.connection as Connection;
   const handle = temporal.workflow.getHandle(thread.id);

@@ -16,7 +16,12 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     const closed = /already completed|already closed/i.test(`${message} ${cause?.message ?? ''}`);
     return closed
       ? new LonghaulError('thread-closed', `${what}: thread "${threadId}" is over; start a new one`, undefined, { cause: error })
-      : new LonghaulError('thread-not-found', `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" shows those there are`, undefined, { cause: error });
+      : new LonghaulError(
+          'thread-not-found',
+          `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" shows those there are`,
+          undefined,
+          { cause: error },
+        );
   }
   if (isNoWorker(error)) return noWorker(threadId, what, error);
   return error;
@@ -27,7 +32,11 @@ export function isNoWorker(error: unknown): boolean {
   const code = grpcCode(error);
   const { name } = error as Error;
   if (name === 'WorkflowUpdateRPCTimeoutOrCancelledError') return true;
-  return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test((error as Error).message));
+  return (
+    code === grpc.deadlineExceeded ||
+    code === grpc.cancelled ||
+    (code === grpc.failedPrecondition && /poller/i.test((error as Error).message))
+  );
 }
 
 export function noWorker(threadId: string, what: string, cause?: unknown): LonghaulError {

@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { CancelRequest, DecisionRequest, SendRequest, SubmitRequest } from '../core/requests';
 import type { PendingCall } from '../core/event';
+import type { CancelRequest, DecisionRequest, SendRequest, SubmitRequest } from '../core/requests';
 import type { EventsPage, EventsRequest, MessagesPage, StatusView, TranscriptPage, TranscriptRequest, UsageView } from './thread';
 
 /** What an accepted update answers: the newest event's number when it was accepted. */

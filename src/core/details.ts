@@ -14,7 +14,14 @@ export function details(state: ThreadState): string {
   const lines: string[] = [`**${headline[status]}**${run ? ` · turn ${run.turn} of ${limitsOf(state).turns}` : ''} · ${model(state)}`];
   for (const call of pending) {
     const ask = call.kind === 'approval' ? 'waits for an **approval**' : 'waits for its **output**';
-    lines.push('', `\`${call.name}\` ${ask}${call.reason ? `: ${plain(call.reason)}` : ''}`, '', code(call.arguments), '', answerHint(call.kind, call.toolCallId));
+    lines.push(
+      '',
+      `\`${call.name}\` ${ask}${call.reason ? `: ${plain(call.reason)}` : ''}`,
+      '',
+      code(call.arguments),
+      '',
+      answerHint(call.kind, call.toolCallId),
+    );
   }
   const running = (activeRun(state)?.calls ?? []).filter((call) => call.phase === 'running').map((call) => `\`${call.name}\``);
   if (running.length > 0) lines.push('', `Running ${running.join(', ')}`);
@@ -24,7 +31,10 @@ export function details(state: ThreadState): string {
   lines.push('', `| task | ${plain(excerpt(firstInput(state), 200))} |`, '| --- | --- |');
   if (run) lines.push(`| run | ${run.number} (\`${run.id}\`) |`);
   const { inputTokens, cachedInputTokens, outputTokens } = state.usage;
-  lines.push(`| tokens | ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out |`, `| messages | ${state.messages.length}, ${state.queue.length} queued |`);
+  lines.push(
+    `| tokens | ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out |`,
+    `| messages | ${state.messages.length}, ${state.queue.length} queued |`,
+  );
   return lines.join('\n');
 }
 

@@ -90,7 +90,16 @@ export interface EphemeralEventData {
   'agent.tool.progress': { toolCallId: string; name: string; attempt: number; message: string };
 }
 
-export type RunStatus = 'queued' | 'in_progress' | 'requires_action' | 'cancelling' | 'completed' | 'failed' | 'incomplete' | 'cancelled' | 'expired';
+export type RunStatus =
+  | 'queued'
+  | 'in_progress'
+  | 'requires_action'
+  | 'cancelling'
+  | 'completed'
+  | 'failed'
+  | 'incomplete'
+  | 'cancelled'
+  | 'expired';
 
 /** A call that waits for someone outside: for an agreement, or for its output. */
 export interface PendingCall {

@@ -76,7 +76,13 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return setCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed': {
       const { toolCallId, messageId, status, output, error, durationMs, attempts } = event.data;
-      const outcome = { status, content: output, ...(error && { error }), ...(durationMs !== undefined && { durationMs }), ...(attempts && { attempts }) };
+      const outcome = {
+        status,
+        content: output,
+        ...(error && { error }),
+        ...(durationMs !== undefined && { durationMs }),
+        ...(attempts && { attempts }),
+      };
       return setCall(run, toolCallId, { phase: 'done', outcome, messageId });
     }
     case 'thread.closed':

@@ -56,7 +56,10 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
     case 'thread.run.completed': {
       const finalMessages = (take('messageIds') as string[]).map(look.message);
       data.finalMessages = finalMessages;
-      data.output = finalMessages.map((m) => (m.role === 'assistant' ? m.refusal || m.content : '')).join('\n').trim();
+      data.output = finalMessages
+        .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
+        .join('\n')
+        .trim();
       break;
     }
     case 'thread.run.step.tool_call.completed_by_llm':

@@ -1,6 +1,6 @@
 import { utf8Length } from './context/carry';
-import type { Content, Part } from './message';
 import { excerpt, isObject } from './json';
+import type { Content, Part } from './message';
 import { activeRun, type CallState, isOver, type ThreadState } from './state';
 import type { ToolOutput } from './tool';
 
@@ -61,7 +61,8 @@ export function checkSend(state: ThreadState, payload: unknown): Checked<SendReq
   if (state.closed || (state.mode === 'one-shot' && state.run && isOver(state.run))) {
     return no(`thread "${state.threadId}" is closed to new messages; start a new thread`);
   }
-  if (state.queue.length >= maxQueue) return no(`${maxQueue} messages already wait in thread "${state.threadId}"; wait for the run to take them in`);
+  if (state.queue.length >= maxQueue)
+    return no(`${maxQueue} messages already wait in thread "${state.threadId}"; wait for the run to take them in`);
   return yes({ input: request.input as Content, ...(request.id ? { id: request.id as string } : {}) });
 }
 
@@ -77,14 +78,16 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
     const id: unknown = isObject(item) ? (item.toolCallId ?? item.tool_call_id) : undefined;
     if (!isObject(item) || typeof id !== 'string') return no(`submitToolOutputs: outputs[${i}] has no toolCallId`);
     if (!('output' in item)) return no(`submitToolOutputs: outputs[${i}] ("${id}") has no output`);
-    if (item.isError !== undefined && typeof item.isError !== 'boolean') return no(`submitToolOutputs: outputs[${i}].isError must be true or false`);
+    if (item.isError !== undefined && typeof item.isError !== 'boolean')
+      return no(`submitToolOutputs: outputs[${i}].isError must be true or false`);
     if (seen.has(id)) return no(`submitToolOutputs: "${id}" is answered twice; each pending call is answered exactly once`);
     const wrong = notWaitingFor(state, id, 'awaiting-output');
     if (wrong) return no(`submitToolOutputs: ${wrong}`);
     seen.add(id);
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
   }
-  if (utf8Length(JSON.stringify(accepted)) > maxMessageBytes) return no(`submitToolOutputs: the outputs are larger than ${maxMessageBytes} bytes; store them elsewhere and submit a reference`);
+  if (utf8Length(JSON.stringify(accepted)) > maxMessageBytes)
+    return no(`submitToolOutputs: the outputs are larger than ${maxMessageBytes} bytes; store them elsewhere and submit a reference`);
   return yes({ outputs: accepted });
 }
 
@@ -143,7 +146,8 @@ function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']
   if (call?.phase === phase) return undefined;
   const what = phase === 'awaiting-output' ? 'an output' : 'an approval';
   const waiting = calls.filter((c) => c.phase === phase).map((c) => `"${c.id}" (${c.name})`);
-  const hint = waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
+  const hint =
+    waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
   if (!call) {
     const decided = state.messages.some((m) => m.role === 'tool' && m.toolCallId === id);
     return decided ? `"${id}" was answered already` : `"${id}" does not wait for ${what}${hint}`;

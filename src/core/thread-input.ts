@@ -8,12 +8,15 @@ export function checkThreadInput(input: unknown): string | undefined {
   if (typeof agent !== 'string' || agent.trim() === '') return `agent must be the name of an agent; it is ${show(agent)}`;
   const wrong = checkInput(input.input);
   if (wrong) return wrong;
-  if (mode !== undefined && mode !== 'one-shot' && mode !== 'conversation') return `mode must be "one-shot" or "conversation"; it is ${show(mode)}`;
-  if (model !== undefined && (typeof model !== 'string' || model.trim() === '')) return `model must be a model's name; it is ${show(model)}`;
+  if (mode !== undefined && mode !== 'one-shot' && mode !== 'conversation')
+    return `mode must be "one-shot" or "conversation"; it is ${show(mode)}`;
+  if (model !== undefined && (typeof model !== 'string' || model.trim() === ''))
+    return `model must be a model's name; it is ${show(model)}`;
   if (strategy !== undefined && !['by-effect', 'sequential', 'parallel'].includes(strategy as string)) {
     return `strategy must be "by-effect", "sequential" or "parallel"; it is ${show(strategy)}`;
   }
-  if (idleTimeoutMs !== undefined && !isCount(idleTimeoutMs)) return `idleTimeoutMs must be a whole number of milliseconds; it is ${show(idleTimeoutMs)}`;
+  if (idleTimeoutMs !== undefined && !isCount(idleTimeoutMs))
+    return `idleTimeoutMs must be a whole number of milliseconds; it is ${show(idleTimeoutMs)}`;
   return checkSettings(settings) ?? checkLimits(limits);
 }
 
@@ -24,12 +27,18 @@ export function checkSettings(settings: unknown): string | undefined {
   if (temperature !== undefined && !(typeof temperature === 'number' && temperature >= 0 && temperature <= 2)) {
     return `settings.temperature must be a number from 0 to 2; it is ${show(temperature)}`;
   }
-  if (maxTokens !== undefined && !(isCount(maxTokens) && maxTokens > 0)) return `settings.maxTokens must be a whole number above 0; it is ${show(maxTokens)}`;
+  if (maxTokens !== undefined && !(isCount(maxTokens) && maxTokens > 0))
+    return `settings.maxTokens must be a whole number above 0; it is ${show(maxTokens)}`;
   const choice = toolChoice as unknown;
-  if (choice !== undefined && !['auto', 'none', 'required'].includes(choice as string) && !(isObject(choice) && typeof choice.tool === 'string')) {
+  if (
+    choice !== undefined &&
+    !['auto', 'none', 'required'].includes(choice as string) &&
+    !(isObject(choice) && typeof choice.tool === 'string')
+  ) {
     return `settings.toolChoice must be "auto", "none", "required" or { tool: name }; it is ${show(choice)}`;
   }
-  if (providerOptions !== undefined && !isObject(providerOptions)) return `settings.providerOptions must be an object; it is ${show(providerOptions)}`;
+  if (providerOptions !== undefined && !isObject(providerOptions))
+    return `settings.providerOptions must be an object; it is ${show(providerOptions)}`;
   return undefined;
 }
 

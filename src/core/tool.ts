@@ -1,5 +1,5 @@
-import type { Content } from './message';
 import type { JsonObject } from './json';
+import type { Content } from './message';
 
 /** What the model is told of a tool. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {

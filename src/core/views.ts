@@ -1,8 +1,8 @@
+import { utf8Length } from './context/carry';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
 import { excerpt } from './json';
 import { join } from './log';
 import type { Message } from './message';
-import { utf8Length } from './context/carry';
 import { activeRun, type ThreadState } from './state';
 
 /** What waits for someone outside. */
@@ -11,7 +11,15 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
     if (call.phase !== 'awaiting-approval' && call.phase !== 'awaiting-output') return [];
     const kind = call.phase === 'awaiting-approval' ? 'approval' : 'output';
     const reason = call.verdict.kind === 'reject' ? undefined : call.verdict.approval?.reason;
-    return [{ kind, toolCallId: call.id, name: call.name, arguments: argumentsOf(state, call.id), ...(reason && kind === 'approval' ? { reason } : {}) }];
+    return [
+      {
+        kind,
+        toolCallId: call.id,
+        name: call.name,
+        arguments: argumentsOf(state, call.id),
+        ...(reason && kind === 'approval' ? { reason } : {}),
+      },
+    ];
   });
 }
 

@@ -15,9 +15,15 @@ export const resolveAgentOptions: ActivityOptions = {
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 };
 
-export const checkArgumentsOptions: ActivityOptions = { startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumAttempts: 5 } };
+export const checkArgumentsOptions: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumAttempts: 5 },
+};
 
-export const requestCancelOptions: ActivityOptions = { startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumAttempts: 10 } };
+export const requestCancelOptions: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumAttempts: 10 },
+};
 
 export const callModelOptions: ActivityOptions = {
   // The longest answers of reasoning models take tens of minutes; a stalled stream is ended by the activity's own idle timeout.

@@ -1,7 +1,7 @@
 import {
   ActivityFailure,
-  allHandlersFinished,
   ApplicationFailure,
+  allHandlersFinished,
   CancellationScope,
   CancelledFailure,
   condition,
@@ -12,14 +12,15 @@ import {
 } from '@temporalio/workflow';
 import { type Activities, failureTypes } from '../contract/activities';
 import type { ThreadInput, ThreadResult } from '../contract/thread';
+import { decodeFailureOf } from '../contract/undecodable';
 import type { AgentFacts } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { afterAnswer, beforeTurn, type RunEnd } from '../core/decide';
 import { excerpt } from '../core/json';
 import type { AssistantMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
-import { hashOf } from '../core/transcript';
 import { checkThreadInput } from '../core/thread-input';
+import { hashOf } from '../core/transcript';
 import { requestCancelOptions, resolveAgentOptions } from './activity-options';
 import { askModel } from './ask-model';
 import { newId } from './record';
@@ -40,7 +41,7 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
  * I4  Nothing grows without bound: a turn's bytes in history are constant, and the thread continues as new before a limit of the server.
  */
 export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
-  const wrong = checkThreadInput(input);
+  const wrong = decodeFailureOf(input) ?? checkThreadInput(input);
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
   const thread = openThread(input, carried);
   handleRequests(thread);
@@ -149,7 +150,9 @@ async function beginRun(thread: Thread): Promise<RunState> {
     return state.run as RunState;
   };
   try {
-    const facts = await resolveAgent.executeWithOptions({ ...resolveAgentOptions, summary: excerpt(`agent ${state.agent}`, 180) }, [{ agent: state.agent }]);
+    const facts = await resolveAgent.executeWithOptions({ ...resolveAgentOptions, summary: excerpt(`agent ${state.agent}`, 180) }, [
+      { agent: state.agent },
+    ]);
     const run = begin(facts);
     publishStatus(state);
     return run;
@@ -213,7 +216,11 @@ function endOf(thread: Thread, error: unknown): End {
       return { type: 'failed', code: cause.type ?? 'error', message: cause.message, ...(details && { details }) };
     }
     const why = cause?.message ?? error.message;
-    return { type: 'failed', code: 'worker-lost', message: `The step ${error.activityType} could not be carried out: ${why}. Its worker was lost again and again.` };
+    return {
+      type: 'failed',
+      code: 'worker-lost',
+      message: `The step ${error.activityType} could not be carried out: ${why}. Its worker was lost again and again.`,
+    };
   }
   // Anything else is a defect of ours or of the platform: the workflow task fails, is retried, and the thread is whole once it is mended.
   throw error;
@@ -222,7 +229,8 @@ function endOf(thread: Thread, error: unknown): End {
 /** A one-shot thread ends with its run, so that the Web UI and `result()` tell how it went. */
 async function closeWith(thread: Thread, end: End): Promise<ThreadResult> {
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
-  if (end.type === 'failed') throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
+  if (end.type === 'failed')
+    throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
   if (end.type === 'cancelled') {
     // The server shows Canceled only where its own cancel was asked for, so a thread that was told `cancel` has it asked for. A workflow
     // can't cancel itself by a command. Where even the activity fails, the thread ends as failed, and its log still says cancelled.
@@ -239,7 +247,9 @@ function result(state: ThreadState, end: Extract<End, { type: 'completed' | 'inc
 }
 
 function reasonOf(end: End): string | undefined {
-  return end.type === 'incomplete' ? `The run reached its limit of ${end.max} ${end.limit === 'turns' ? 'turns' : 'tool calls'}.` : undefined;
+  return end.type === 'incomplete'
+    ? `The run reached its limit of ${end.max} ${end.limit === 'turns' ? 'turns' : 'tool calls'}.`
+    : undefined;
 }
 
 function outputOf(state: ThreadState): string {

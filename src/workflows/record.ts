@@ -1,14 +1,10 @@
 import { setCurrentDetails, uuid4 } from '@temporalio/workflow';
 import { details } from '../core/details';
 import type { DurableEvent, DurableEventData, DurableEventType } from '../core/event';
-import { evolve, type Extra } from '../core/evolve';
+import { type Extra, evolve } from '../core/evolve';
 import { activeRun, type ThreadState } from '../core/state';
 
-export type RecordEvent = <T extends DurableEventType>(
-  type: T,
-  data: DurableEventData[T],
-  extra?: Extra & { runId?: string },
-) => void;
+export type RecordEvent = <T extends DurableEventType>(type: T, data: DurableEventData[T], extra?: Extra & { runId?: string }) => void;
 
 /** The one door through which a thread changes (I1). What the Web UI shows of it follows; that is made here and costs no history. */
 export function recorder(state: ThreadState): RecordEvent {

@@ -1,4 +1,4 @@
-import { ApplicationFailure, proxyActivities, setHandler } from '@temporalio/workflow';
+import { ApplicationFailure, proxyActivities, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import { queries, type Receipt, type RequestName, signals, updates } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
@@ -35,6 +35,10 @@ export function handleRequests(thread: Thread): void {
   request<SubmitRequest>(thread, 'submitToolOutputs', (payload) => checkSubmit(state, payload), acceptOutputs);
   request<DecisionRequest>(thread, 'approve', (payload) => checkDecision(state, payload), acceptDecision);
   request<null>(thread, 'close', () => checkClose(thread), acceptClose);
+  setDefaultSignalHandler((name) => {
+    const reason = `there is no signal "${excerpt(name, 100)}"; known are ${Object.keys(signals).join(', ')}`;
+    thread.record('agent.request.rejected', { request: excerpt(name, 100), reason });
+  });
   answerQueries(thread);
 }
 
@@ -115,13 +119,21 @@ async function acceptDecision(thread: Thread, asked: DecisionRequest): Promise<v
     record('agent.approval.decided', { toolCallId, approved, ...words });
     goOn(thread, 'Continuing run.');
     const output = `Error: the call was refused${by ? ` by ${by}` : ''}${reason ? `: ${reason}` : ''}. Do not call it again with the same arguments.`;
-    return finishCall(thread, toolCallId, { status: 'denied', output, error: { name: 'ApprovalDeniedError', message: reason ?? 'refused' } });
+    return finishCall(thread, toolCallId, {
+      status: 'denied',
+      output,
+      error: { name: 'ApprovalDeniedError', message: reason ?? 'refused' },
+    });
   }
   const editedArguments = edited && JSON.stringify(edited);
   if (editedArguments !== undefined) {
     const name = state.run?.calls.find((call) => call.id === toolCallId)?.name ?? '';
     const { error } = await checkArguments({ agent: state.agent, call: { id: toolCallId, name, arguments: editedArguments } });
-    if (error) throw ApplicationFailure.nonRetryable(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`, 'InvalidRequest');
+    if (error)
+      throw ApplicationFailure.nonRetryable(
+        `approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`,
+        'InvalidRequest',
+      );
     // Someone else may have decided, or the run may have ended, while the arguments were checked.
     const still = checkDecision(state, asked);
     if (!still.ok) throw ApplicationFailure.nonRetryable(still.reason, 'InvalidRequest');
@@ -143,7 +155,9 @@ function acceptClose({ record }: Thread): void {
 export function finishCall(
   { state, record }: Thread,
   id: string,
-  outcome: Pick<DurableEventData['agent.tool.execution.completed'], 'status' | 'output' | 'error' | 'durationMs' | 'attempts'> & { messageId?: string },
+  outcome: Pick<DurableEventData['agent.tool.execution.completed'], 'status' | 'output' | 'error' | 'durationMs' | 'attempts'> & {
+    messageId?: string;
+  },
 ): void {
   const run = state.run;
   const call = run?.calls.find((c) => c.id === id);
@@ -185,7 +199,12 @@ function answerQueries({ state }: Thread): void {
   }));
   setHandler(queries.messages, (asked) => messagePage(state.messages, count(asked?.from, 'from', 0)));
   setHandler(queries.pending, () => pendingCalls(state));
-  setHandler(queries.usage, () => ({ thread: state.usage, run: state.run?.usage ?? null, runs: state.run?.number ?? 0, turns: state.run?.turn ?? 0 }));
+  setHandler(queries.usage, () => ({
+    thread: state.usage,
+    run: state.run?.usage ?? null,
+    runs: state.run?.number ?? 0,
+    turns: state.run?.turn ?? 0,
+  }));
   setHandler(queries.transcript, ({ epoch, from, length }) => {
     const { epoch: now, length: have } = transcriptRef(state);
     if (epoch !== now || length > have) return { stale: true };
@@ -196,7 +215,10 @@ function answerQueries({ state }: Thread): void {
 function count(value: unknown, name: string, otherwise: number): number {
   if (value === undefined || value === null) return otherwise;
   if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    throw ApplicationFailure.nonRetryable(`${name} must be a whole number, 0 or more; it is ${excerpt(JSON.stringify(value) ?? '', 60)}`, 'InvalidRequest');
+    throw ApplicationFailure.nonRetryable(
+      `${name} must be a whole number, 0 or more; it is ${excerpt(JSON.stringify(value) ?? '', 60)}`,
+      'InvalidRequest',
+    );
   }
   return value as number;
 }

@@ -1,4 +1,13 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, condition, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  isCancellation,
+  proxyActivities,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 import { type Activities, failureTypes } from '../contract/activities';
 import { affordableCalls, limitsOf, type RunEnd } from '../core/decide';
 import { type CallState, type RunState, stepIdOf } from '../core/state';
@@ -72,13 +81,18 @@ function announce(thread: Thread, run: RunState): RunEnd | undefined {
 
 function requestApproval({ state, record }: Thread, run: RunState, id: string, reason: string | undefined): void {
   const name = run.calls.find((call) => call.id === id)?.name ?? '';
-  record('agent.approval.requested', { stepId: stepIdOf(run), toolCall: { id, name, arguments: argumentsOf(state, id) }, ...(reason && { reason }) });
+  record('agent.approval.requested', {
+    stepId: stepIdOf(run),
+    toolCall: { id, name, arguments: argumentsOf(state, id) },
+    ...(reason && { reason }),
+  });
 }
 
 /** Which calls go one after another: each inner list is a chain. */
 function chainsOf(calls: readonly CallState[], strategy: 'by-effect' | 'sequential' | 'parallel'): string[][] {
   const runnable = calls.filter((call) => call.phase !== 'done' && call.verdict.kind === 'run');
-  const alone = (call: CallState) => strategy === 'parallel' || (strategy === 'by-effect' && call.verdict.kind === 'run' && call.verdict.effect === 'pure');
+  const alone = (call: CallState) =>
+    strategy === 'parallel' || (strategy === 'by-effect' && call.verdict.kind === 'run' && call.verdict.effect === 'pure');
   const ordered = runnable.filter((call) => !alone(call)).map((call) => call.id);
   return [...runnable.filter(alone).map((call) => [call.id]), ...(ordered.length > 0 ? [ordered] : [])];
 }
