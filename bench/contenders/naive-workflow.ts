@@ -1,0 +1,17 @@
+import { proxyActivities } from '@temporalio/workflow';
+import type { Message } from '../../src/core/message';
+import type { NaiveActivities } from './naive-activities';
+
+/** What every published integration does: the workflow holds the messages and passes all of them to each model call. */
+export async function naive(input: string, callTimeoutMs: number): Promise<string> {
+  const { callModel, runTool } = proxyActivities<NaiveActivities>({ startToCloseTimeout: callTimeoutMs, retry: { initialInterval: '200ms' } });
+  const messages: Message[] = [{ id: 'input', role: 'user', content: input }];
+  for (let turn = 1; ; turn++) {
+    const { text, calls } = await callModel({ messages });
+    messages.push({ id: `answer-${turn}`, role: 'assistant', content: text, toolCalls: calls, attempt: 1 });
+    const [call] = calls;
+    if (!call) return text;
+    const content = await runTool(call);
+    messages.push({ id: `result-${turn}`, role: 'tool', toolCallId: call.id, name: call.name, content, isError: false });
+  }
+}

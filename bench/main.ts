@@ -1,0 +1,149 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { measureCancels } from './measures/cancel';
+import type { HistoryFacts } from './measures/history';
+import { measurePace, type PaceRound } from './measures/pace';
+import { measureResume, measureTakeover, type Resume } from './measures/resume';
+import { type Contender, contenders, type Rig, startRig } from './rig';
+import { report } from './report';
+
+const parts = ['pace', 'resume', 'cancel', 'takeover'] as const;
+type Part = (typeof parts)[number];
+
+const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
+  --quick   a few turns of everything, in under a minute: shows that it works, judges nothing
+  --only    some of its parts
+  --rounds  how often the contenders alternate (default 5)
+  --check   exit code 1 where a target is missed`;
+
+/** Everything that was measured; what was left out is empty. */
+export interface Results {
+  at: string;
+  quick: boolean;
+  node: string;
+  bundleBytes: Rig['bundleBytes'];
+  histories: Partial<Record<Contender, HistoryFacts>>;
+  pace: PaceRound[];
+  resume: Resume[];
+  cancelMs: number[];
+  takeoverMs: number[];
+}
+
+interface Plan {
+  rounds: number;
+  turns: Record<Contender, number>;
+  sessions: number;
+  turnsEach: number;
+  resumeAfter: number;
+  resumes: number;
+  cancels: number;
+  takeovers: number;
+}
+
+const full: Plan = {
+  rounds: 5,
+  // Passing the list costs seconds a turn towards the end; to its death it goes once.
+  turns: { longhaul: 200, floor: 200, naive: 100 },
+  sessions: 32,
+  turnsEach: 10,
+  resumeAfter: 100,
+  resumes: 3,
+  cancels: 30,
+  takeovers: 5,
+};
+const quick: Plan = {
+  rounds: 1,
+  turns: { longhaul: 60, floor: 60, naive: 60 },
+  sessions: 8,
+  turnsEach: 3,
+  resumeAfter: 20,
+  resumes: 1,
+  cancels: 5,
+  takeovers: 1,
+};
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string', default: parts.join(',') },
+      rounds: { type: 'string' },
+      check: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(usage);
+  const only = values.only.split(',');
+  const unknown = only.find((part) => !parts.includes(part as Part));
+  if (unknown !== undefined) throw new Error(`--only ${unknown}: there is no such part. The parts are ${parts.join(', ')}.`);
+  const plan = { ...(values.quick ? quick : full), ...(values.rounds && { rounds: Number(values.rounds) }) };
+
+  const rig = await startRig();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void rig.stop().then(() => process.exit(130)));
+  try {
+    const results = await measure(rig, plan, (part) => only.includes(part), values.quick);
+    const { text, missed } = report(results);
+    console.log(text);
+    console.log(`\nEverything measured: ${save(results)}`);
+    if (values.check && missed > 0) process.exitCode = 1;
+  } finally {
+    await rig.stop();
+  }
+}
+
+async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, isQuick: boolean): Promise<Results> {
+  const { bundleBytes } = rig;
+  const results: Results = { at: new Date().toISOString(), quick: isQuick, node: process.version, bundleBytes, histories: {}, pace: [], resume: [], cancelMs: [], takeoverMs: [] };
+  if (wanted('pace')) await measureRounds(rig, plan, results, isQuick);
+  for (let i = 0; wanted('resume') && i < plan.resumes; i++) {
+    for (const contender of ['longhaul', 'naive'] as const) {
+      say(`resume ${i + 1} of ${plan.resumes}: ${contender}`);
+      results.resume.push(await measureResume(rig, contender, plan.resumeAfter));
+    }
+  }
+  if (wanted('cancel')) {
+    say('cancel');
+    results.cancelMs = await measureCancels(rig, plan.cancels);
+  }
+  for (let i = 0; wanted('takeover') && i < plan.takeovers; i++) {
+    say(`takeover ${i + 1} of ${plan.takeovers}`);
+    results.takeoverMs.push(await measureTakeover(rig));
+  }
+  return results;
+}
+
+async function measureRounds(rig: Rig, plan: Plan, results: Results, isQuick: boolean): Promise<void> {
+  for (let i = 0; i < plan.rounds; i++) {
+    // Whoever is first in one round is last in another: the machine is not the same all the time.
+    for (let k = 0; k < contenders.length; k++) {
+      const contender = contenders[(i + k) % contenders.length] as Contender;
+      say(`round ${i + 1} of ${plan.rounds}: ${contender}`);
+      const turns = plan.turns[contender];
+      const { round, history } = await measurePace(rig, contender, { turns, sessions: plan.sessions, turnsEach: plan.turnsEach });
+      results.pace.push(round);
+      if (contender !== 'naive' || isQuick) results.histories[contender] ??= await history();
+    }
+  }
+  if (isQuick) return;
+  say('naive, 200 turns or as far as the server lets it');
+  const { history } = await measurePace(rig, 'naive', { turns: 200, sessions: 0, turnsEach: 0 });
+  results.histories.naive = await history();
+}
+
+function say(line: string): void {
+  console.error(`bench: ${line}`);
+}
+
+function save(results: Results): string {
+  const folder = join(__dirname, 'results');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${results.at.replace(/[:.]/g, '-')}.json`);
+  writeFileSync(file, JSON.stringify(results, null, 2));
+  return file;
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});

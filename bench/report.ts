@@ -1,0 +1,124 @@
+import type { Results } from './main';
+import { median, quantile, show } from './numbers';
+import { type Contender, contenders } from './rig';
+
+type Row = (string | number | undefined)[];
+
+/** The figures as Markdown, with the targets and how many were missed. */
+export function report(results: Results): { text: string; missed: number } {
+  const sections = [
+    `# Bench of ${results.at}${results.quick ? ' (quick: nothing is judged by so few turns)' : ''}\n\nNode ${results.node.slice(1)}. Medians of the rounds.`,
+    ...histories(results),
+    ...pace(results),
+    ...rest(results),
+  ];
+  const targets = targetsOf(results).filter(({ value }) => value !== undefined && !Number.isNaN(value));
+  const missed = targets.filter(({ value, below }) => Number(value) > below).length;
+  const rows = targets.map(({ name, value, below, unit = '' }): Row => {
+    const verdict = results.quick ? 'not judged' : Number(value) <= below ? 'met' : '**missed**';
+    return [name, `${show(value)}${unit}`, `${show(below)}${unit}`, verdict];
+  });
+  sections.push(table('Targets', ['target', 'measured', 'at most', ''], rows));
+  return { text: sections.join('\n\n'), missed: results.quick ? 0 : missed };
+}
+
+function of(results: Results, contender: Contender, key: 'early' | 'late' | 'all' | 'cpuSingle' | 'cpuMany' | 'serverCpuSingle' | 'turnsPerSecond' | 'rssMb' | 'othersPercent'): number {
+  return median(results.pace.filter((round) => round.contender === contender).flatMap((round) => round[key] ?? []));
+}
+
+/** Round by round, so that what slowed a whole round down cancels out; then the median. */
+function ratio(results: Results, key: 'all' | 'early' | 'late' | 'cpuSingle' | 'cpuMany'): number {
+  const values = (contender: Contender) => results.pace.filter((round) => round.contender === contender).map((round) => round[key] ?? Number.NaN);
+  const floor = values('floor');
+  return median(values('longhaul').map((value, i) => value / (floor[i] ?? Number.NaN)));
+}
+
+function histories({ histories }: Results): string[] {
+  const names = contenders.filter((name) => histories[name]);
+  if (names.length === 0) return [];
+  const marks = [25, 50, 100, 200];
+  const cell = (name: Contender, turn: number, key: 'bytes' | 'events'): string => {
+    const facts = histories[name];
+    const found = facts?.at.find((entry) => entry.turn === turn);
+    if (found) return show(found[key]);
+    return facts?.status === 'TERMINATED' ? `ended by the server in turn ${facts.modelInput.length}, at ${show(facts[key])}` : '–';
+  };
+  const input = (name: Contender): string => {
+    const sizes = histories[name]?.modelInput ?? [];
+    const turn = Math.min(sizes.length, 200);
+    return `${show(sizes[turn - 1])} (turn ${turn})`;
+  };
+  return [
+    table('History, bytes', ['after turns', ...names], marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'bytes'))])),
+    table('History, events', ['after turns', ...names], marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'events'))])),
+    table('Input of a model activity, bytes', names, [names.map(input)]),
+  ];
+}
+
+function pace(results: Results): string[] {
+  if (results.pace.length === 0) return [];
+  const row = (name: string, key: Parameters<typeof of>[2]): Row => [name, ...contenders.map((contender) => show(of(results, contender, key)))];
+  const turns = contenders.map((contender) => results.pace.find((round) => round.contender === contender)?.turns);
+  return [
+    table('A session alone, and many at once', ['', ...contenders], [
+      ['turns of the lone session', ...turns],
+      row('ms a turn, turns 21 to 40', 'early'),
+      row('ms a turn, last 20', 'late'),
+      row('ms a turn, all', 'all'),
+      row('worker CPU, s per 1,000 turns, alone', 'cpuSingle'),
+      row('server CPU, s per 1,000 turns, alone', 'serverCpuSingle'),
+      row('worker CPU, s per 1,000 turns, many', 'cpuMany'),
+      row('turns a second, many', 'turnsPerSecond'),
+      row('worker memory, MB', 'rssMb'),
+      row('other processes meanwhile, % of a core', 'othersPercent'),
+    ]),
+  ];
+}
+
+function rest({ resume, cancelMs, takeoverMs, bundleBytes }: Results): string[] {
+  const sections: string[] = [];
+  if (resume.length > 0) {
+    const row = (contender: Contender): Row => {
+      const mine = resume.filter((one) => one.contender === contender);
+      const value = (key: 'startMs' | 'requestMs' | 'nextTurnMs') => show(median(mine.map((one) => one[key])));
+      return [contender, mine[0]?.afterTurns, value('startMs'), value('requestMs'), value('nextTurnMs')];
+    };
+    const head = ['', 'after turns', 'process start to polling', 'then to the lost model request', 'then to the one after it'];
+    sections.push(table('Cold resume, ms', head, [row('longhaul'), ['floor', resume[0]?.afterTurns, 'lost with its worker', '–', '–'], row('naive')]));
+  }
+  const rows: Row[] = [];
+  if (cancelMs.length > 0) rows.push([`cancel to closed HTTP connection, ms, of ${cancelMs.length}`, show(median(cancelMs)), show(quantile(cancelMs, 0.95)), show(Math.max(...cancelMs))]);
+  if (takeoverMs.length > 0) rows.push([`takeover after SIGKILL, ms, of ${takeoverMs.length}`, show(median(takeoverMs)), show(quantile(takeoverMs, 0.95)), show(Math.max(...takeoverMs))]);
+  if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
+  sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
+  return sections;
+}
+
+interface Target {
+  name: string;
+  value: number | undefined;
+  below: number;
+  unit?: string;
+}
+
+function targetsOf(results: Results): Target[] {
+  const { histories, cancelMs, takeoverMs, bundleBytes } = results;
+  const bytes = histories.longhaul?.at.find((entry) => entry.turn === 100)?.bytes;
+  const flat = median(results.pace.filter((round) => round.contender === 'longhaul').map((round) => round.late / round.early));
+  return [
+    { name: 'history after 100 turns', value: bytes && bytes / 1e6, below: 0.75, unit: ' MB' },
+    { name: 'input of the model activity at turn 200', value: histories.longhaul?.modelInput[199], below: 1_024, unit: ' bytes' },
+    { name: 'time a turn, of the floor', value: ratio(results, 'all'), below: 1.25, unit: ' ×' },
+    { name: 'worker CPU of one session, of the floor', value: ratio(results, 'cpuSingle'), below: 1.3, unit: ' ×' },
+    { name: 'worker CPU of many sessions, of the floor', value: ratio(results, 'cpuMany'), below: 1.3, unit: ' ×' },
+    { name: 'flat: last 20 turns over turns 21 to 40', value: flat, below: 1.1, unit: ' ×' },
+    { name: 'cancel to closed connection, p95', value: quantile(cancelMs, 0.95), below: 500, unit: ' ms' },
+    { name: 'takeover after SIGKILL, longest', value: takeoverMs.length > 0 ? Math.max(...takeoverMs) : undefined, below: 5_000, unit: ' ms' },
+    { name: 'workflow bundle', value: bundleBytes.longhaul / 1e6, below: 1.9, unit: ' MB' },
+  ];
+}
+
+function table(title: string, head: readonly string[], rows: Row[]): string {
+  const line = (cells: Row | readonly string[]) => `| ${cells.map((cell) => cell ?? '–').join(' | ')} |`;
+  return [`## ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { startTemporal, type TemporalServer } from '../scripts/temporal.js';
+import { LonghaulClient } from '../src/client';
+import { type Link, startProcess } from './link';
+import type { ModelRequest } from './model-server';
+import type { Spent, WorkerArguments } from './worker';
+import { inputOf, type Session } from './workload';
+
+export const contenders = ['longhaul', 'floor', 'naive'] as const;
+export type Contender = (typeof contenders)[number];
+
+/** What all measurements of a run share: one server, one model server, the bundles. */
+export interface Rig {
+  server: TemporalServer;
+  client: LonghaulClient;
+  modelPid: number;
+  bundleBytes: Record<Contender | 'empty', number>;
+  startWorker(contender: Contender, taskQueue?: string, nodeOptions?: string[]): Promise<BenchWorker>;
+  requests(key: string): Promise<ModelRequest[]>;
+  /** Waits for the first request of a turn, or of a later one, after `since`. */
+  arrived(key: string, turn: number, since?: number): Promise<ModelRequest>;
+  /** When the client hung up on the answer that is held. */
+  closed(key: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export interface BenchWorker {
+  contender: Contender;
+  pid: number;
+  taskQueue: string;
+  /** Starts a session; resolves with its workflow id. */
+  begin(session: Omit<Session, 'key'>, options?: { callTimeoutMs?: number }): Promise<string>;
+  /** Starts a session and waits for its end; one that the server ends is an answer too. */
+  finish(session: Omit<Session, 'key'>): Promise<string>;
+  spent(): Promise<Spent>;
+  kill(): Promise<void>;
+  /** Ends in good order, so that a profile of it is written. */
+  exit(): Promise<void>;
+}
+
+export async function startRig(): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'longhaul-bench-'));
+  const links = new Set<Link>();
+  const server = await startTemporal({ own: true, log: (line) => console.error(line) });
+  const client = await LonghaulClient.connect({ connection: { address: server.address }, namespace: server.namespace });
+  const stop = async () => {
+    await Promise.all([...links].map((link) => link.kill()));
+    await client.close();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const model = await startProcess('model-server.ts', []);
+    links.add(model);
+    const modelUrl = await model.ask<string>('url');
+    const bundles = await makeBundles(folder);
+    return {
+      server,
+      client,
+      modelPid: model.pid,
+      bundleBytes: bundles.bytes,
+      async startWorker(contender, taskQueue = `bench-${contender}-${randomUUID()}`, nodeOptions = []) {
+        const asked: WorkerArguments = { contender, address: server.address, modelUrl, taskQueue, codePath: bundles.paths[contender] };
+        const link = await startProcess('worker.ts', [contender, JSON.stringify(asked)], nodeOptions);
+        links.add(link);
+        return benchWorker(client, contender, taskQueue, link);
+      },
+      requests: (key) => model.ask('requests', key),
+      arrived: (key, turn, since) => model.ask('arrived', { key, turn, since }),
+      closed: (key) => model.ask('closed', key),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: string, link: Link): BenchWorker {
+  async function begin(session: Omit<Session, 'key'>, { callTimeoutMs = 60_000 } = {}): Promise<string> {
+    const id = `${contender}-${randomUUID()}`;
+    const input = inputOf({ key: id, ...session });
+    if (contender === 'longhaul') await client.start('bench', input, { id, taskQueue });
+    else await client.temporal.workflow.start(contender, { workflowId: id, taskQueue, args: contender === 'naive' ? [input, callTimeoutMs] : [input] });
+    return id;
+  }
+  return {
+    contender,
+    pid: link.pid,
+    taskQueue,
+    begin,
+    async finish(session) {
+      const id = await begin(session);
+      await client.temporal.workflow.getHandle(id).result().catch(mustBeTerminated);
+      return id;
+    },
+    spent: () => link.ask('spent'),
+    kill: () => link.kill(),
+    async exit() {
+      await link.ask('exit').catch(() => undefined);
+      await link.gone;
+    },
+  };
+}
+
+function mustBeTerminated(error: { cause?: Error }): void {
+  if (error.cause?.name !== 'TerminatedFailure') throw error;
+}
+
+/** What a worker otherwise makes at its start, made once, so that a start is a start. */
+async function makeBundles(folder: string) {
+  const workflows = join(__dirname, '../src/workflows');
+  const sources = {
+    longhaul: { workflowsPath: join(workflows, 'index.ts'), payloadConverterPath: join(workflows, 'payload-converter.ts') },
+    floor: { workflowsPath: join(__dirname, 'contenders/floor-workflow.ts') },
+    naive: { workflowsPath: join(__dirname, 'contenders/naive-workflow.ts') },
+    empty: { workflowsPath: join(__dirname, 'contenders/empty-workflow.ts') },
+  };
+  const paths: Record<string, string> = {};
+  const bytes: Record<string, number> = {};
+  for (const [name, source] of Object.entries(sources)) {
+    const { code } = await bundleWorkflowCode({ ...source, logger: new DefaultLogger('ERROR') });
+    paths[name] = join(folder, `${name}.js`);
+    bytes[name] = Buffer.byteLength(code);
+    writeFileSync(paths[name], code);
+  }
+  return { paths: paths as Record<Contender, string>, bytes: bytes as Record<Contender | 'empty', number> };
+}

@@ -1,0 +1,58 @@
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { defaultModels } from '../src/models/registry';
+import { createWorker } from '../src/worker';
+import { floorActivities } from './contenders/floor-activities';
+import { naiveActivities } from './contenders/naive-activities';
+import { answer } from './link';
+import { agent } from './workload';
+
+/** The worker of one contender, as a process. All three have the same provider, the same HTTP client and the same options of Temporal's. */
+export interface WorkerArguments {
+  contender: 'longhaul' | 'floor' | 'naive';
+  address: string;
+  modelUrl: string;
+  taskQueue: string;
+  codePath: string;
+}
+
+/** CPU of the whole process, all threads, in milliseconds; memory in bytes. */
+export interface Spent {
+  cpuMs: number;
+  rss: number;
+}
+
+async function start({ contender, address, modelUrl, taskQueue, codePath }: WorkerArguments): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const connection = await NativeConnection.connect({ address });
+  const models = defaultModels({ openai: { baseUrl: modelUrl, apiKey: 'bench' } });
+  const workflowBundle = { codePath };
+  if (contender === 'longhaul') {
+    const worker = await createWorker({ agents: [agent], connection, taskQueue, models, workflowBundle });
+    return void worker.run().catch(fail);
+  }
+  const { provider } = models.resolve(agent.model);
+  const worker = await Worker.create({
+    connection,
+    taskQueue,
+    workflowBundle,
+    activities: contender === 'floor' ? floorActivities(provider) : naiveActivities(provider),
+    maxConcurrentActivityTaskExecutions: 200,
+    stickyQueueScheduleToStartTimeout: '1s',
+  });
+  void worker.run().catch(fail);
+}
+
+function fail(error: Error): void {
+  console.error(error);
+  process.exit(1);
+}
+
+const started = start(JSON.parse(process.argv[3] ?? '{}'));
+answer({
+  ready: () => started,
+  spent: (): Spent => {
+    const { user, system } = process.cpuUsage();
+    return { cpuMs: (user + system) / 1_000, rss: process.memoryUsage.rss() };
+  },
+  exit: () => void setImmediate(() => process.exit(0)),
+});
