@@ -15,7 +15,9 @@ function createChecks() {
       return true;
     } catch (error) {
       failed++;
-      console.log(`FAIL  ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)\n      ${(error instanceof Error ? error.message : String(error)).replaceAll('\n', '\n      ')}`);
+      console.log(
+        `FAIL  ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)\n      ${(error instanceof Error ? error.message : String(error)).replaceAll('\n', '\n      ')}`,
+      );
       return false;
     }
   }

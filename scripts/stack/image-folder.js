@@ -15,18 +15,26 @@ function imageFolder() {
   const parent = path.join(root, '.longhaul');
   fs.mkdirSync(parent, { recursive: true });
   const folder = fs.mkdtempSync(path.join(parent, 'image-'));
-  const dockerfile = fs.readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+  try {
+    return { folder, command: fill(folder) };
+  } catch (error) {
+    fs.rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
 
+/** @param {string} folder @returns {string[]} */
+function fill(folder) {
+  const dockerfile = fs.readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
   build(path.join(folder, 'dist'));
-  copyProductionModules(folder);
+  linkProductionModules(folder);
   fs.copyFileSync(path.join(root, 'package.json'), path.join(folder, 'package.json'));
   fs.mkdirSync(path.join(folder, 'deploy'));
   fs.copyFileSync(path.join(root, 'deploy', 'worker-health.js'), path.join(folder, 'deploy', 'worker-health.js'));
   const [, prune = ''] = /RUN node -e "([^"]*)"/.exec(dockerfile) ?? [];
   if (process.platform === 'linux') execFileSync(process.execPath, ['-e', prune], { cwd: folder });
-
   const [, command = '[]'] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
-  return { folder, command: JSON.parse(command) };
+  return JSON.parse(command);
 }
 
 /** @param {string} outDir */
@@ -37,7 +45,7 @@ function build(outDir) {
 }
 
 /** Linked, not copied: the same files, but Node sees only what is listed. @param {string} folder */
-function copyProductionModules(folder) {
+function linkProductionModules(folder) {
   const list = spawnSync('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: root, encoding: 'utf8' });
   const modules = path.join(root, 'node_modules');
   const packages = [...new Set(list.stdout.split('\n').filter((line) => line.startsWith(`${modules}${path.sep}`)))];
@@ -53,7 +61,17 @@ function linkTree(from, to) {
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
     if (entry.isDirectory()) linkTree(source, target);
-    else if (entry.isFile()) fs.linkSync(source, target);
+    else if (entry.isFile()) linkOrCopy(source, target);
+  }
+}
+
+/** @param {string} source @param {string} target */
+function linkOrCopy(source, target) {
+  try {
+    fs.linkSync(source, target);
+  } catch {
+    // The dependencies are on another file system.
+    fs.copyFileSync(source, target);
   }
 }
 
