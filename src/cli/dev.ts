@@ -1,0 +1,126 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import pc from 'picocolors';
+import { startTemporal, type TemporalServer } from '../../scripts/temporal.js';
+import { readConfig } from '../config';
+import { configuredAgents, createWorker } from '../worker';
+import { note } from './output';
+
+export interface DevOptions {
+  agents?: string;
+  taskQueue?: string;
+  data: string;
+  memory?: boolean;
+}
+
+/** Where Temporal's own tools, and `longhaul run` in another terminal, look by themselves. */
+const usualPort = 7233;
+const usualUiPort = 8233;
+
+/** A server and a worker in this process, until Ctrl-C. */
+export async function dev(options: DevOptions): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('WARN') });
+  // Before anything is started, so that a wrong file costs nothing.
+  const agents = await configuredAgents(options.agents);
+  const release = options.memory ? () => undefined : claim(options.data);
+  let server: TemporalServer | undefined;
+  // Until the worker runs, Ctrl-C would end us without a word; the server then goes with us.
+  try {
+    server = await provide(options);
+    const connection = await NativeConnection.connect({ address: server.address });
+    const taskQueue = options.taskQueue ?? readConfig().taskQueue;
+    const worker = await createWorker({
+      agents,
+      connection,
+      namespace: server.namespace,
+      drainMs: 2_000,
+      ...(taskQueue && { taskQueue }),
+    });
+    announce(
+      server,
+      worker.taskQueue,
+      agents.map((agent) => agent.name),
+      options,
+    );
+    await worker.run();
+    await connection.close();
+  } finally {
+    await server?.stop();
+    release();
+  }
+}
+
+async function provide({ data, memory }: DevOptions): Promise<TemporalServer> {
+  const [port, uiPort] = await Promise.all([usualPort, usualUiPort].map(async (usual) => ((await isFree(usual)) ? usual : undefined)));
+  return startTemporal({
+    ui: true,
+    log: note,
+    ...(port && { port }),
+    ...(uiPort && { uiPort }),
+    ...(!memory && { dbFilename: resolve(data, 'temporal.db') }),
+  });
+}
+
+/** Two servers on one file would destroy it. Returns how to give it back. */
+function claim(folder: string): () => void {
+  mkdirSync(folder, { recursive: true });
+  const lock = join(folder, 'dev.pid');
+  const holder = holderOf(lock);
+  if (holder) {
+    throw new Error(
+      `"longhaul dev" runs in this folder already (process ${holder}, see ${lock}). Use that one, or start with --data FOLDER or --memory.`,
+    );
+  }
+  writeFileSync(lock, String(process.pid));
+  return () => rmSync(lock, { force: true });
+}
+
+function holderOf(lock: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(lock, 'utf8'));
+    process.kill(pid, 0);
+    return pid;
+  } catch (error) {
+    // Alive, and somebody else's.
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? Number(readFileSync(lock, 'utf8')) : undefined;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const probe = createServer();
+    probe.once('error', () => done(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => done(true)));
+  });
+}
+
+function announce(server: TemporalServer, taskQueue: string, agents: string[], { data, memory }: DevOptions): void {
+  const { openai, workspace } = readConfig();
+  const there = server.address.endsWith(`:${usualPort}`) ? '' : `TEMPORAL_ADDRESS=${server.address} `;
+  const kept = !server.ownServer
+    ? 'by the server that TEMPORAL_ADDRESS names'
+    : memory
+      ? 'in memory: they end with this process'
+      : `in ${resolve(data)}, also for the next start`;
+  const row = (name: string, value: string) => `  ${pc.dim(name.padEnd(10))} ${value}`;
+  note(
+    [
+      pc.bold('longhaul dev'),
+      row('temporal', server.address),
+      ...(server.uiUrl ? [row('web ui', pc.cyan(server.uiUrl))] : []),
+      row('agents', `${agents.join(', ')} on task queue ${taskQueue}`),
+      row('workspace', resolve(workspace ?? '.')),
+      row('threads', `kept ${kept}`),
+      '',
+      'In another terminal:',
+      pc.green(`  ${there}npx longhaul run${agents.includes('coder') ? '' : ` --agent ${agents[0]}`} "What is in this folder?"`),
+      ...(openai.apiKey || openai.baseUrl
+        ? []
+        : ['', pc.yellow('OPENAI_API_KEY is not set: runs will fail until it is, or OPENAI_BASE_URL names a server that needs none.')]),
+      '',
+      pc.dim('Ctrl-C stops it all.'),
+    ].join('\n'),
+  );
+}

@@ -1,0 +1,101 @@
+import { text as readAll } from 'node:stream/consumers';
+import pc from 'picocolors';
+import type { LonghaulClient, Thread } from '../client';
+import { type Approvals, askPerson, nobody, yesToAll } from './approvals';
+import { withClient } from './connect';
+import { exitCodeOfRun, type Followed, follow } from './follow';
+import { onInterrupt } from './interrupt';
+import { answerHint, createOutput, note, type Output } from './output';
+import { createPrompt, type Prompt } from './prompt';
+
+export interface RunOptions {
+  agent: string;
+  thread?: string;
+  model?: string;
+  conversation?: boolean;
+  json?: boolean;
+  yes?: boolean;
+  taskQueue?: string;
+}
+
+/** Starts a thread, or attaches to the one with the same id and request, and follows it to its rest. */
+export async function run(input: string, options: RunOptions): Promise<void> {
+  const { taskQueue } = options;
+  const words = input === '-' ? await readAll(process.stdin) : input;
+  process.exitCode = await withClient({ ...(taskQueue && { taskQueue }) }, async (client) => {
+    const { agent, thread: id, model, conversation } = options;
+    const thread = await client.start(agent, words, {
+      ...(id && { id }),
+      ...(model && { model }),
+      ...(conversation && { mode: 'conversation' }),
+    });
+    note(pc.dim(`thread ${thread.id} · agent ${agent}`));
+    return watch(client, thread, options);
+  });
+}
+
+/** Follows a run with someone, or nobody, to answer what it asks. Returns the exit code. */
+export async function watch(client: LonghaulClient, thread: Thread, { json, yes }: Pick<RunOptions, 'json' | 'yes'>): Promise<number> {
+  const leaving = new AbortController();
+  const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const output = createOutput({ ...(json && { json }), ...(!interactive && !yes && { hint: answerHint(thread.id) }) });
+  let interrupted = () => {};
+  const prompt = interactive ? createPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => interrupted() }) : undefined;
+  const interrupts = onInterrupt(thread, { output, ...(prompt && { prompt }), leave: () => leaving.abort() });
+  interrupted = interrupts.pressed;
+  leaving.signal.addEventListener('abort', () => prompt?.close());
+
+  let gone: { error: unknown } | undefined;
+  const approvals = answering(thread, yes, prompt, (error) => {
+    gone = { error };
+    leaving.abort();
+  });
+  const idle = hintWhenIdle(client, output);
+  try {
+    const followed = await follow(thread, { output: idle.output, approvals, signal: leaving.signal });
+    if (gone && (gone.error as Error).name !== 'NoAnswer') throw gone.error;
+    return conclude(thread, gone ? { end: 'waits' } : followed);
+  } finally {
+    idle.stop();
+    prompt?.close();
+    interrupts.dispose();
+  }
+}
+
+function answering(thread: Thread, yes: boolean | undefined, prompt: Prompt | undefined, onGone: (error: unknown) => void): Approvals {
+  if (yes) return yesToAll(thread);
+  if (!prompt) return nobody(thread);
+  return askPerson(thread, { prompt, write: (text) => void process.stderr.write(text), by: 'longhaul run', onGone });
+}
+
+async function conclude(thread: Thread, followed: Followed): Promise<number> {
+  if (followed.end === 'left') {
+    note(`\nThe thread goes on. Come back with: longhaul events ${thread.id}`);
+  }
+  if (followed.end === 'waits') {
+    const pending = await thread.pending();
+    const hint = answerHint(thread.id);
+    note(`Thread ${thread.id} waits for a person, and nobody is there to ask. It stays; answer it with`);
+    for (const call of pending) note(`  ${hint(call)}`);
+  }
+  return exitCodeOfRun(followed);
+}
+
+const idleMs = 4_000;
+
+/** Says what is missing when nothing has come for a while: mostly a worker. */
+function hintWhenIdle(client: LonghaulClient, output: Output): { output: Output; stop: () => void } {
+  const timer = setTimeout(() => {
+    note(pc.dim(`waiting for a worker on task queue ${client.taskQueue} (longhaul worker starts one) …`));
+  }, idleMs);
+  return {
+    output: {
+      ...output,
+      event(event) {
+        clearTimeout(timer);
+        output.event(event);
+      },
+    },
+    stop: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,99 @@
+import pc from 'picocolors';
+import type { LonghaulClient, Thread } from '../client';
+import { explain } from '../client/thread-errors';
+import { excerpt } from '../core/json';
+import { type Message, textOf } from '../core/message';
+import { withClient } from './connect';
+import { answerHint, note, printJson } from './output';
+import { bytes, count, printable, shortArguments, usageWords } from './words';
+
+type Look = Awaited<ReturnType<typeof look>>;
+
+/** How a thread stands. What only a worker can tell is left out, with a word about it, where none is up. */
+export async function show(threadId: string, { json }: { json?: boolean }): Promise<void> {
+  await withClient({}, async (client) => {
+    const thread = client.attach(threadId);
+    const found = await look(client, thread);
+    if (json) printJson(found);
+    else process.stdout.write(`${pageOf(found).join('\n')}\n`);
+    if (found.note) note(pc.yellow(found.note));
+  });
+}
+
+async function look(client: LonghaulClient, thread: Thread) {
+  const server = await serverSide(client, thread.id);
+  try {
+    // One after another: the server holds back a second query while the first is under way.
+    const status = await thread.status();
+    return { ...server, status, usage: await thread.usage(), messages: await thread.messages() };
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'no-worker') throw error;
+    return { ...server, note: (error as Error).message };
+  }
+}
+
+async function serverSide(client: LonghaulClient, threadId: string) {
+  const { temporal } = client;
+  try {
+    const { workflowId, runId, status, taskQueue, startTime, closeTime, historyLength, historySize } = await temporal.workflow
+      .getHandle(threadId)
+      .describe();
+    return {
+      threadId: workflowId,
+      execution: status.name,
+      taskQueue,
+      startedAt: startTime.toISOString(),
+      ...(closeTime && { closedAt: closeTime.toISOString() }),
+      history: { events: historyLength, bytes: historySize ?? 0 },
+      webUi: `/namespaces/${temporal.options.namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`,
+      note: undefined as string | undefined,
+      status: undefined,
+      usage: undefined,
+      messages: undefined,
+    };
+  } catch (error) {
+    throw explain(threadId, 'show', error);
+  }
+}
+
+function pageOf({ threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, messages = [] }: Look): string[] {
+  const row = (name: string, value: string) => `${pc.dim(name.padEnd(10))} ${value}`;
+  const lines = [
+    row('thread', pc.bold(threadId)),
+    row('status', `${status?.status ?? '?'} ${pc.dim(`(workflow ${execution.toLowerCase()})`)}`),
+  ];
+  if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
+  if (usage) lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}`));
+  lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
+  lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), row('web ui', `<its address>${webUi}`));
+  const hint = answerHint(threadId);
+  for (const call of status?.pending ?? []) {
+    lines.push(
+      '',
+      `${pc.yellow(`waits for its ${call.kind}`)} ${pc.bold(call.name)} ${shortArguments(call.arguments, 120)}`,
+      `  ${pc.dim(hint(call))}`,
+    );
+  }
+  if (messages.length > 0) lines.push('', ...summaryOf(messages));
+  return lines;
+}
+
+/** The first message and the newest. */
+function summaryOf(messages: readonly Message[]): string[] {
+  const newest = 8;
+  const skipped = messages.length - newest - 1;
+  if (skipped < 1) return messages.map(messageLine);
+  return [
+    ...messages.slice(0, 1).map(messageLine),
+    pc.dim(`… ${count(skipped, 'message')} more`),
+    ...messages.slice(-newest).map(messageLine),
+  ];
+}
+
+function messageLine(message: Message): string {
+  const text = excerpt(printable(textOf(message.content)).replace(/\s+/g, ' ').trim(), 140);
+  if (message.role === 'user') return `${pc.cyan('you')}    ${text}`;
+  if (message.role === 'tool') return `${message.isError ? pc.red('✗') : pc.green('✓')} ${message.name}  ${pc.dim(text)}`;
+  const calls = message.toolCalls.map((call) => `${pc.bold(call.name)} ${shortArguments(call.arguments, 60)}`).join(', ');
+  return `${pc.bold('agent')}  ${[text || message.refusal, calls].filter(Boolean).join('  ▸ ')}`;
+}

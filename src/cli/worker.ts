@@ -1,0 +1,7 @@
+import { runWorkerProcess } from '../worker';
+import { note } from './output';
+
+/** Runs a worker until it is told to stop. */
+export async function worker({ agents, taskQueue }: { agents?: string; taskQueue?: string }): Promise<void> {
+  await runWorkerProcess({ ...(agents && { agentsFile: agents }), ...(taskQueue && { taskQueue }), announce: note });
+}
