@@ -144,15 +144,29 @@ function isAgent(value: unknown): value is Agent {
   return typeof (value as Agent | null)?.toolbox?.judge === 'function';
 }
 
+export interface WorkerProcessOptions {
+  /** A module that exports agents. Default LONGHAUL_AGENTS, else the built-in coder. */
+  agentsFile?: string;
+  /** Default LONGHAUL_TASK_QUEUE, else `longhaul`. */
+  taskQueue?: string;
+  announce?: (line: string) => void;
+}
+
 /** A worker as a process: the agents of a file, or the built-in coder. Ends, drained, on SIGTERM or SIGINT. */
-export async function runWorkerProcess(agentsFile?: string, announce: (line: string) => void = console.error): Promise<void> {
+export async function runWorkerProcess({ announce = console.error, ...options }: WorkerProcessOptions = {}): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('WARN') });
-  const config = readConfig();
-  const file = agentsFile ?? config.agentsFile;
-  const agents = file ? await loadAgents(file) : [createCoder(config.model ? { model: config.model } : {})];
-  const worker = await createWorker({ agents, ...(config.taskQueue && { taskQueue: config.taskQueue }) });
+  const agents = await configuredAgents(options.agentsFile);
+  const taskQueue = options.taskQueue ?? readConfig().taskQueue;
+  const worker = await createWorker({ agents, ...(taskQueue && { taskQueue }) });
   announce(`longhaul worker: agents ${agents.map((agent) => agent.name).join(', ')} on task queue ${worker.taskQueue}`);
   await worker.run();
+}
+
+/** The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. */
+export async function configuredAgents(file?: string): Promise<Agent[]> {
+  const { agentsFile, model } = readConfig();
+  const named = file ?? agentsFile;
+  return named ? loadAgents(named) : [createCoder(model ? { model } : {})];
 }
 
 if (require.main === module) {

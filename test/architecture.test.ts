@@ -51,7 +51,8 @@ const table: Record<string, Allowance> = {
     packages: ['node', 'commander', 'picocolors', '@temporalio/client'],
   },
   // The commands that run a worker in this process, provide Temporal, and say which agents there are.
-  'cli/dev': { zones: ['worker', 'agents', 'scripts'] },
+  // `@temporalio/worker`: the worker is given a connection to the server that was just started, which no environment names.
+  'cli/dev': { zones: ['worker', 'agents', 'scripts'], packages: ['@temporalio/worker'] },
   'cli/worker': { zones: ['worker', 'agents'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.
