@@ -88,6 +88,7 @@ beforeAll(async () => {
   rig = await startRig({
     script,
     agents: [byEffect, sequential, parallel, toolless, frugal],
+    bus: true,
     worker: { dependencies: { counter: () => ++made }, workspace: '/tmp' },
   });
 });
