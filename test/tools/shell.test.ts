@@ -123,6 +123,14 @@ describe('shell', () => {
     await until('the sleeper is gone', () => !alive(pid));
   });
 
+  test('a background process that ignores being told to end is made to', async () => {
+    const workspace = await newFolder();
+    const command = `(trap '' TERM; echo $BASHPID > pid; while :; do sleep 0.05; done) & until [ -s pid ]; do sleep 0.01; done; echo done`;
+    expect(await told(shell, { command }, { workspace })).toBe('done');
+    const pid = await pidIn(join(workspace, 'pid'));
+    await until('it is gone', () => !alive(pid));
+  });
+
   test('a process that left the group and keeps the output open does not keep the call either', async () => {
     const workspace = await newFolder();
     const started = performance.now();
