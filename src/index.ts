@@ -10,3 +10,4 @@ export { createModels, defaultModels, type Models } from './models/registry';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
 export { defineTool, type Tool, type ToolContext, ToolFailure } from './tools';
 export { type AgentWorker, createWorker, type WorkerOptions } from './worker';
+export { workflowBundleOptions } from './workflow-bundle';

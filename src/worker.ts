@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
 import { createActivities, TranscriptCache } from './activities';
@@ -13,6 +13,7 @@ import { defaultTaskQueue } from './contract/thread';
 import { defaultModels, type Models } from './models/registry';
 import { inProcessBus, type StreamBus } from './stream/stream-bus';
 import type { Dependencies } from './tools/define-tool';
+import { workflowBundleOptions } from './workflow-bundle';
 
 export interface WorkerOptions {
   /** What this worker can run. Threads name them. */
@@ -73,6 +74,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     dependencies: options.dependencies ?? {},
     searchAttributes: registered,
   });
+  const { workflowsPath, payloadConverterPath, webpackConfigHook } = workflowBundleOptions();
   const worker = await Worker.create({
     maxConcurrentActivityTaskExecutions: options.maxConcurrentSteps ?? 200,
     shutdownGraceTime: drainMs,
@@ -82,8 +84,8 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     namespace,
     taskQueue,
     activities: { ...activities },
-    ...(options.workflowBundle ? { workflowBundle: options.workflowBundle } : { workflowsPath: sibling('workflows/index') }),
-    dataConverter: { ...options.temporal?.dataConverter, payloadConverterPath: sibling('workflows/payload-converter') },
+    ...(options.workflowBundle ? { workflowBundle: options.workflowBundle } : { workflowsPath, bundlerOptions: { webpackConfigHook } }),
+    dataConverter: { ...options.temporal?.dataConverter, payloadConverterPath },
     // A killed worker's threads wait this long for it before another takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',
     // Bounds how long a cancel takes to reach a model call, and how old the growing text is that other processes see.
@@ -120,16 +122,12 @@ async function connect(options: WorkerOptions): Promise<{ connection: NativeConn
   }
 }
 
-/** A file beside this one, in the sources or in the build. */
-function sibling(name: string): string {
-  return join(__dirname, `${name}${__filename.endsWith('.ts') ? '.ts' : '.js'}`);
-}
-
 /** The agents that a module exports: by name, as a list, or as its default. Throws where it has none. */
-export async function loadAgents(file: string): Promise<Agent[]> {
+export function loadAgents(file: string): Agent[] {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
-  const module: Record<string, unknown> = path.endsWith('.ts') ? require(path) : await import(pathToFileURL(path).href);
+  // Node 20.19 and later load ES modules this way too.
+  const module: Record<string, unknown> = createRequire(__filename)(path);
   const found = new Set(
     Object.values(module)
       .flatMap((value) => [value, ...Object.values((value as object) ?? {})])

@@ -35,15 +35,16 @@ const table: Record<string, Allowance> = {
 
   config: { packages: ['node', '@temporalio/envconfig'] },
   client: {
-    zones: ['core', 'contract'],
-    types: ['workflows', 'agents', 'stream', 'config'],
-    packages: ['node', '@temporalio/client', '@temporalio/common'],
+    zones: ['core', 'contract', 'config'],
+    types: ['workflows', 'agents', 'stream'],
+    packages: ['node', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   // Workflows are named by path: the worker bundles them, it never runs them itself.
   worker: {
-    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config'],
-    packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client'],
+    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config', 'workflow-bundle'],
+    packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client', '@temporalio/envconfig'],
   },
+  'workflow-bundle': { packages: ['node', '@temporalio/worker'] },
   gateway: { zones: ['client', 'stream', 'core', 'contract', 'config'], packages: ['node'] },
   cli: {
     zones: ['client', 'stream', 'core', 'contract', 'config'],
@@ -60,7 +61,7 @@ const table: Record<string, Allowance> = {
     zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker'],
     packages: ['node', 'zod', '@temporalio/*'],
   },
-  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'client', 'worker'] },
+  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'client', 'worker', 'workflow-bundle'] },
 };
 
 /** What is wrong with a file of src, in words; `file` is its path below src, with slashes. */

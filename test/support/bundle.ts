@@ -1,16 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-
-const src = join(__dirname, '../../src');
+import { workflowBundleOptions } from '../../src/workflow-bundle';
 
 /** The workflow code as a worker gets it. Half a second of webpack: make it once, reuse it. */
 export async function bundleWorkflows(): Promise<string> {
-  const payloadConverterPath = join(src, 'contract/payload-converter.ts');
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(src, 'workflows/index.ts'),
-    ...(existsSync(payloadConverterPath) && { payloadConverterPath }),
-    logger: new DefaultLogger('ERROR'),
-  });
+  const { code } = await bundleWorkflowCode({ ...workflowBundleOptions(), logger: new DefaultLogger('ERROR') });
   return code;
 }
