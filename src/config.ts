@@ -9,6 +9,8 @@ export interface Config {
   agentsFile?: string;
   /** `LONGHAUL_MODEL`: the model of the built-in agent. */
   model?: string;
+  /** All of it: what commands of the built-in agent inherit, less what looks like a secret. */
+  environment: Record<string, string | undefined>;
 }
 
 export interface OpenAiConfig {
@@ -36,5 +38,6 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
     agentsFile: read('LONGHAUL_AGENTS'),
     model: read('LONGHAUL_MODEL'),
+    environment: env,
   };
 }
