@@ -245,6 +245,10 @@ export class Thread {
 
   async #request(name: keyof typeof updates, payload?: unknown): Promise<Receipt> {
     const { temporal, options } = this.client;
+    const bytes = Buffer.byteLength(JSON.stringify(payload) ?? '');
+    if (bytes > largestRequest) {
+      throw new LonghaulError('request-refused', `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`);
+    }
     // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
     const updateId = randomUUID();
     try {
@@ -268,6 +272,9 @@ export class Thread {
     }
   }
 }
+
+/** The server answers a larger update with a failed workflow task, and in words that help nobody. */
+const largestRequest = 2_000_000;
 
 /** Tells requests apart, whatever the order of their keys. */
 function digestOf(value: unknown): string {
