@@ -32,7 +32,7 @@ export function reject(threadId: string, call: string, decision: Decision): Prom
 
 export async function submit(threadId: string, call: string, given: string, options: { error?: boolean; text?: boolean }): Promise<void> {
   const words = given === '-' ? await readAll(process.stdin) : given;
-  const output = options.text ? words : valueOf(words);
+  const output = options.text ? words : outputOf(words);
   await request(threadId, `The output of ${call} was taken in.`, (thread) =>
     thread.submitToolOutputs([{ toolCallId: call, output, ...(options.error && { isError: true }) }]),
   );
@@ -56,7 +56,7 @@ function objectOf(json: string): Record<string, unknown> {
 }
 
 /** Text is the usual output, so only what sets out to be JSON has to be right. */
-function valueOf(words: string): unknown {
+function outputOf(words: string): unknown {
   if (/^\s*[[{]/.test(words)) return parse(words, 'the output (--text sends it as it is)');
   try {
     return JSON.parse(words);

@@ -1,0 +1,10 @@
+import { createCoder } from '../../src/agents';
+import { readConfig } from '../../src/config';
+
+const { model } = readConfig();
+
+/** The built-in coder, which may do everything here by itself but publish. */
+export const coder = createCoder({
+  ...(model && { model }),
+  shellApproval: ({ command }) => /publish/.test(command),
+});

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pc from 'picocolors';
+import { type Approvals, askPerson } from '../../src/cli/approvals';
+import { createPrompt, type Prompt } from '../../src/cli/prompt';
+import { shortArguments } from '../../src/cli/words';
+import type { Thread } from '../../src/client';
+import { isTerminal } from '../../src/core/event';
+import { killMoment } from './kill-moment';
+import { task } from './project';
+import { createScreen, type Screen } from './screen';
+import { type Stage, setStage } from './stage';
+import { summary } from './summary';
+import { tally } from './tally';
+import type { WorkerProcess } from './worker-process';
+
+const interrupted = 130;
+
+/** Runs the demonstration. Returns the exit code; leaves no process behind. */
+export async function demo({ keep }: { keep: boolean }): Promise<number> {
+  const screen = createScreen(process.stdout);
+  const leaving = new AbortController();
+  // Getting Temporal may take minutes: until there is something to end in order, ending this process ends all that it started.
+  let leave = (): void => process.exit(interrupted);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leave());
+  screen.say('starting Temporal …');
+  const stage = await setStage((text) => screen.say(text));
+  leave = () => leaving.abort();
+  try {
+    const ok = await play(stage, screen, keep, leaving.signal);
+    if (leaving.signal.aborted && !ok) return interrupted;
+    return ok ? 0 : 1;
+  } finally {
+    await stage.clear();
+  }
+}
+
+async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  const first = await stage.startWorker();
+  screen.say(`worker 1 is process ${first.pid}; the model is ${stage.model}`);
+  if (stage.uiUrl) screen.say(`Web UI: ${pc.cyan(stage.uiUrl)}`);
+  screen.say(`a small broken program is in ${stage.project.folder}\n`);
+
+  const thread = await stage.client.start('coder', task);
+  const { completed, killedAt, failure } = await watch(stage, thread, first, screen, signal);
+  if (failure) throw failure;
+  if (!completed) return false;
+  const counted = await tally(thread, killedAt);
+  process.stdout.write(summary(counted, stage.project.published()));
+  if (killedAt === undefined) screen.say('the run was over before its worker could be killed in the middle of a model call');
+  await showAround(stage, `/namespaces/${stage.namespace}/workflows/${thread.id}/${counted.execution}/history`, keep, screen, signal);
+  return true;
+}
+
+async function showAround(stage: Stage, path: string, keep: boolean, screen: Screen, signal: AbortSignal): Promise<void> {
+  const { uiUrl } = stage;
+  if (!uiUrl) return screen.say(`see it in the Web UI of ${stage.address}, at ${path}`);
+  if (!keep) return screen.say(`the Web UI had it at ${path} and has ended with the demo; "npm run demo -- --keep" leaves it up`);
+  screen.say(`see it in the Web UI: ${pc.cyan(uiUrl + path)}`);
+  screen.say(`each step is a line with its summary, and the lost model call shows its attempts`);
+  screen.say(`it stays, and so does ${stage.project.folder}, until you press Ctrl-C`);
+  await untilAborted(signal);
+}
+
+interface Watched {
+  completed: boolean;
+  killedAt?: number;
+  failure?: unknown;
+}
+
+/** Follows the run to its end, kills the worker on the way, and has its questions answered. */
+async function watch(stage: Stage, thread: Thread, worker: WorkerProcess, screen: Screen, signal: AbortSignal): Promise<Watched> {
+  const watched: Watched = { completed: false };
+  const failed = new AbortController();
+  const fail = (error: unknown) => {
+    watched.failure = error;
+    failed.abort();
+  };
+  let replacement: Promise<void> = Promise.resolve();
+  const moment = killMoment(() => {
+    watched.killedAt = Date.now();
+    replacement = replaceWorker(stage, worker, screen).catch(fail);
+  });
+  const { approvals, prompt } = answers(thread, screen, fail);
+  try {
+    for await (const event of thread.events({ signal: AbortSignal.any([signal, failed.signal]) })) {
+      screen.event(event);
+      moment.event(event);
+      if (event.type === 'thread.run.requires_action') await approvals.offer(event.data.pending);
+      if (event.type === 'agent.approval.decided') approvals.decided(event.data.toolCallId);
+      if (isTerminal(event)) watched.completed = event.type === 'thread.run.completed';
+    }
+  } finally {
+    moment.stop();
+    prompt?.close();
+    await replacement;
+  }
+  return watched;
+}
+
+async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen): Promise<void> {
+  await worker.kill();
+  screen.say(pc.red(`kill -9 ${worker.pid}: the worker is gone, in the middle of the model's answer`));
+  const next = await stage.startWorker();
+  screen.say(`worker 2 is process ${next.pid}; it knows nothing but what Temporal tells it`);
+}
+
+/** The person at the terminal, or, where there is none, the demo itself, which says so. */
+function answers(thread: Thread, screen: Screen, fail: (error: unknown) => void): { approvals: Approvals; prompt?: Prompt } {
+  if (process.stdin.isTTY && process.stdout.isTTY) {
+    const prompt = createPrompt({ input: process.stdin, output: process.stdout, onInterrupt: () => process.kill(process.pid, 'SIGINT') });
+    const write = (text: string) => void process.stdout.write(text);
+    return { prompt, approvals: askPerson(thread, { prompt, write, by: 'you', onGone: fail }) };
+  }
+  return {
+    approvals: {
+      async offer(pending) {
+        for (const call of pending) {
+          screen.say(`nobody is at a terminal to ask, so the demo says yes to "${shortArguments(call.arguments, 60)}" in 1 s`);
+          await sleep(1_000);
+          await thread.approve(call.toolCallId, { by: 'demo', reason: 'answered by the demo itself' });
+        }
+        return 'answering';
+      },
+      decided: () => undefined,
+    },
+  };
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  // A listener alone keeps no process alive.
+  const alive = setInterval(() => undefined, 60_000);
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => {
+      clearInterval(alive);
+      resolve();
+    });
+  });
+}
