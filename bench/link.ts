@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process';
-import { join } from 'node:path';
 
 /** A process of the bench, asked over its IPC channel. */
 export interface Link {
@@ -12,10 +11,10 @@ export interface Link {
 
 type Answers = Record<string, (payload: never) => unknown>;
 
-/** Starts `file` of this folder as a process; resolves when it answers. Rejects, with what it said, when it ends before that. */
+/** Starts a file as a process; resolves when it answers. Rejects, with what it said, when it ends before that. */
 export async function startProcess(file: string, args: string[], nodeOptions: string[] = []): Promise<Link> {
-  const child = fork(join(__dirname, file), args, {
-    execArgv: ['--require', 'tsx/cjs', ...nodeOptions],
+  const child = fork(file, args, {
+    execArgv: nodeOptions,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   let said = '';

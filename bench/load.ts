@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 /** CPU seconds since boot (of a process: since its start), where the system tells. */
 function busySeconds(): number | undefined {
   try {
-    const [, user = 0, nice = 0, system = 0, , , irq = 0, soft = 0, steal = 0] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '').split(/\s+/).map(Number);
+    const [, user = 0, nice = 0, system = 0, , , irq = 0, soft = 0, steal = 0] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
+      .split(/\s+/)
+      .map(Number);
     return (user + nice + system + irq + soft + steal) / 100;
   } catch {
     return undefined;

@@ -5,8 +5,8 @@ import { measureCancels } from './measures/cancel';
 import type { HistoryFacts } from './measures/history';
 import { measurePace, type PaceRound } from './measures/pace';
 import { measureResume, measureTakeover, type Resume } from './measures/resume';
-import { type Contender, contenders, type Rig, startRig } from './rig';
 import { report } from './report';
+import { type Contender, contenders, type Rig, startRig } from './rig';
 
 const parts = ['pace', 'resume', 'cancel', 'takeover'] as const;
 type Part = (typeof parts)[number];
@@ -94,7 +94,17 @@ async function main(): Promise<void> {
 
 async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, isQuick: boolean): Promise<Results> {
   const { bundleBytes } = rig;
-  const results: Results = { at: new Date().toISOString(), quick: isQuick, node: process.version, bundleBytes, histories: {}, pace: [], resume: [], cancelMs: [], takeoverMs: [] };
+  const results: Results = {
+    at: new Date().toISOString(),
+    quick: isQuick,
+    node: process.version,
+    bundleBytes,
+    histories: {},
+    pace: [],
+    resume: [],
+    cancelMs: [],
+    takeoverMs: [],
+  };
   if (wanted('pace')) await measureRounds(rig, plan, results, isQuick);
   for (let i = 0; wanted('resume') && i < plan.resumes; i++) {
     for (const contender of ['longhaul', 'naive'] as const) {

@@ -65,7 +65,9 @@ function chunks(deltas: object[], finish?: string): string {
 const texts = Array.from({ length: 12 }, (_, i) => ({ content: answerText.slice(i * 20, i * 20 + 20) }));
 const [beforeId = '', afterId = ''] = (() => {
   const call = { index: 0, id: 'call_TURN', type: 'function', function: { name: calledTool, arguments: '' } };
-  const parts = [callArguments.slice(0, 50), callArguments.slice(50)].map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] }));
+  const parts = [callArguments.slice(0, 50), callArguments.slice(50)].map((text) => ({
+    tool_calls: [{ index: 0, function: { arguments: text } }],
+  }));
   return chunks([{ role: 'assistant', content: '' }, ...texts, { tool_calls: [call] }, ...parts], 'tool_calls').split('call_TURN');
 })();
 const last = `${chunks([{ role: 'assistant', content: 'It is done.' }], 'stop')}${usage(1_000)}data: [DONE]\n\n`;

@@ -16,12 +16,15 @@ async function main(): Promise<void> {
   const rig = await startRig();
   try {
     const worker = await rig.startWorker(contender, undefined, ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500']);
+    await worker.finish({ turns: 40 });
     const before = await worker.spent();
+    const begun = performance.now();
     await Promise.all(Array.from({ length: sessions }, () => worker.finish({ turns })));
     const after = await worker.spent();
-    console.log(`${contender}: ${((after.cpuMs - before.cpuMs) / turns / sessions).toFixed(1)} ms of worker CPU a turn, profiled and without warm-up`);
+    const lastedMs = performance.now() - begun;
+    console.log(`${contender}: ${((after.cpuMs - before.cpuMs) / turns / sessions).toFixed(1)} ms of worker CPU a turn, while profiled`);
     await worker.exit();
-    for (const file of readdirSync(folder)) print(join(folder, file), turns * sessions);
+    for (const file of readdirSync(folder)) print(join(folder, file), turns * sessions, lastedMs);
   } finally {
     await rig.stop();
   }
@@ -33,11 +36,21 @@ interface Profile {
   timeDeltas: number[];
 }
 
-function print(file: string, turns: number): void {
+function print(file: string, turns: number, lastedMs: number): void {
   const { nodes, samples, timeDeltas }: Profile = JSON.parse(readFileSync(file, 'utf8'));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const own = new Map<number, number>();
-  samples.forEach((id, i) => own.set(id, (own.get(id) ?? 0) + (timeDeltas[i] ?? 0)));
+  // Only the end counts: what comes before is start and warm-up.
+  let left = lastedMs * 1_000;
+  for (let i = samples.length - 1; i >= 0 && left > 0; i--) {
+    own.set(samples[i] ?? 0, (own.get(samples[i] ?? 0) ?? 0) + (timeDeltas[i] ?? 0));
+    left -= timeDeltas[i] ?? 0;
+  }
+  const busy = [...own].reduce(
+    (sum, [id, time]) => sum + (/^\((idle|root)\)$/.test(byId.get(id)?.callFrame.functionName ?? '') ? 0 : time),
+    0,
+  );
+  console.log(`\n${file.split('/').at(-1)}: busy ${Math.round(busy / turns)} µs a turn`);
   const total = new Map<string, { own: number; all: number }>();
   const visit = (id: number, above: ReadonlySet<string>): number => {
     const node = byId.get(id);
@@ -57,7 +70,7 @@ function print(file: string, turns: number): void {
   const root = nodes[0];
   if (root) visit(root.id, new Set());
   const show = (title: string, key: 'own' | 'all') => {
-    console.log(`\n${title}, µs a turn (${file.split('/').at(-1)})`);
+    console.log(`\n${title}, µs a turn`);
     const heaviest = [...total].filter(([name]) => !name.startsWith('(idle)')).sort((a, b) => b[1][key] - a[1][key]);
     for (const [name, sum] of heaviest.slice(0, 45)) console.log(`${String(Math.round(sum[key] / turns)).padStart(8)}  ${name}`);
   };

@@ -22,13 +22,18 @@ export function report(results: Results): { text: string; missed: number } {
   return { text: sections.join('\n\n'), missed: results.quick ? 0 : missed };
 }
 
-function of(results: Results, contender: Contender, key: 'early' | 'late' | 'all' | 'cpuSingle' | 'cpuMany' | 'serverCpuSingle' | 'turnsPerSecond' | 'rssMb' | 'othersPercent'): number {
+function of(
+  results: Results,
+  contender: Contender,
+  key: 'early' | 'late' | 'all' | 'cpuSingle' | 'cpuMany' | 'serverCpuSingle' | 'turnsPerSecond' | 'rssMb' | 'othersPercent',
+): number {
   return median(results.pace.filter((round) => round.contender === contender).flatMap((round) => round[key] ?? []));
 }
 
 /** Round by round, so that what slowed a whole round down cancels out; then the median. */
 function ratio(results: Results, key: 'all' | 'early' | 'late' | 'cpuSingle' | 'cpuMany'): number {
-  const values = (contender: Contender) => results.pace.filter((round) => round.contender === contender).map((round) => round[key] ?? Number.NaN);
+  const values = (contender: Contender) =>
+    results.pace.filter((round) => round.contender === contender).map((round) => round[key] ?? Number.NaN);
   const floor = values('floor');
   return median(values('longhaul').map((value, i) => value / (floor[i] ?? Number.NaN)));
 }
@@ -49,29 +54,44 @@ function histories({ histories }: Results): string[] {
     return `${show(sizes[turn - 1])} (turn ${turn})`;
   };
   return [
-    table('History, bytes', ['after turns', ...names], marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'bytes'))])),
-    table('History, events', ['after turns', ...names], marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'events'))])),
+    table(
+      'History, bytes',
+      ['after turns', ...names],
+      marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'bytes'))]),
+    ),
+    table(
+      'History, events',
+      ['after turns', ...names],
+      marks.map((turn) => [turn, ...names.map((name) => cell(name, turn, 'events'))]),
+    ),
     table('Input of a model activity, bytes', names, [names.map(input)]),
   ];
 }
 
 function pace(results: Results): string[] {
   if (results.pace.length === 0) return [];
-  const row = (name: string, key: Parameters<typeof of>[2]): Row => [name, ...contenders.map((contender) => show(of(results, contender, key)))];
+  const row = (name: string, key: Parameters<typeof of>[2]): Row => [
+    name,
+    ...contenders.map((contender) => show(of(results, contender, key))),
+  ];
   const turns = contenders.map((contender) => results.pace.find((round) => round.contender === contender)?.turns);
   return [
-    table('A session alone, and many at once', ['', ...contenders], [
-      ['turns of the lone session', ...turns],
-      row('ms a turn, turns 21 to 40', 'early'),
-      row('ms a turn, last 20', 'late'),
-      row('ms a turn, all', 'all'),
-      row('worker CPU, s per 1,000 turns, alone', 'cpuSingle'),
-      row('server CPU, s per 1,000 turns, alone', 'serverCpuSingle'),
-      row('worker CPU, s per 1,000 turns, many', 'cpuMany'),
-      row('turns a second, many', 'turnsPerSecond'),
-      row('worker memory, MB', 'rssMb'),
-      row('other processes meanwhile, % of a core', 'othersPercent'),
-    ]),
+    table(
+      'A session alone, and many at once',
+      ['', ...contenders],
+      [
+        ['turns of the lone session', ...turns],
+        row('ms a turn, turns 21 to 40', 'early'),
+        row('ms a turn, last 20', 'late'),
+        row('ms a turn, all', 'all'),
+        row('worker CPU, s per 1,000 turns, alone', 'cpuSingle'),
+        row('server CPU, s per 1,000 turns, alone', 'serverCpuSingle'),
+        row('worker CPU, s per 1,000 turns, many', 'cpuMany'),
+        row('turns a second, many', 'turnsPerSecond'),
+        row('worker memory, MB', 'rssMb'),
+        row('other processes meanwhile, % of a core', 'othersPercent'),
+      ],
+    ),
   ];
 }
 
@@ -84,11 +104,25 @@ function rest({ resume, cancelMs, takeoverMs, bundleBytes }: Results): string[] 
       return [contender, mine[0]?.afterTurns, value('startMs'), value('requestMs'), value('nextTurnMs')];
     };
     const head = ['', 'after turns', 'process start to polling', 'then to the lost model request', 'then to the one after it'];
-    sections.push(table('Cold resume, ms', head, [row('longhaul'), ['floor', resume[0]?.afterTurns, 'lost with its worker', '–', '–'], row('naive')]));
+    sections.push(
+      table('Cold resume, ms', head, [row('longhaul'), ['floor', resume[0]?.afterTurns, 'lost with its worker', '–', '–'], row('naive')]),
+    );
   }
   const rows: Row[] = [];
-  if (cancelMs.length > 0) rows.push([`cancel to closed HTTP connection, ms, of ${cancelMs.length}`, show(median(cancelMs)), show(quantile(cancelMs, 0.95)), show(Math.max(...cancelMs))]);
-  if (takeoverMs.length > 0) rows.push([`takeover after SIGKILL, ms, of ${takeoverMs.length}`, show(median(takeoverMs)), show(quantile(takeoverMs, 0.95)), show(Math.max(...takeoverMs))]);
+  if (cancelMs.length > 0)
+    rows.push([
+      `cancel to closed HTTP connection, ms, of ${cancelMs.length}`,
+      show(median(cancelMs)),
+      show(quantile(cancelMs, 0.95)),
+      show(Math.max(...cancelMs)),
+    ]);
+  if (takeoverMs.length > 0)
+    rows.push([
+      `takeover after SIGKILL, ms, of ${takeoverMs.length}`,
+      show(median(takeoverMs)),
+      show(quantile(takeoverMs, 0.95)),
+      show(Math.max(...takeoverMs)),
+    ]);
   if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
   return sections;
@@ -113,7 +147,12 @@ function targetsOf(results: Results): Target[] {
     { name: 'worker CPU of many sessions, of the floor', value: ratio(results, 'cpuMany'), below: 1.3, unit: ' ×' },
     { name: 'flat: last 20 turns over turns 21 to 40', value: flat, below: 1.1, unit: ' ×' },
     { name: 'cancel to closed connection, p95', value: quantile(cancelMs, 0.95), below: 500, unit: ' ms' },
-    { name: 'takeover after SIGKILL, longest', value: takeoverMs.length > 0 ? Math.max(...takeoverMs) : undefined, below: 5_000, unit: ' ms' },
+    {
+      name: 'takeover after SIGKILL, longest',
+      value: takeoverMs.length > 0 ? Math.max(...takeoverMs) : undefined,
+      below: 5_000,
+      unit: ' ms',
+    },
     { name: 'workflow bundle', value: bundleBytes.longhaul / 1e6, below: 1.9, unit: ' MB' },
   ];
 }

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { startTemporal, type TemporalServer } from '../scripts/temporal.js';
 import { LonghaulClient } from '../src/client';
+import { workflowBundleOptions } from '../src/workflow-bundle';
+import { build, built } from './build';
 import { type Link, startProcess } from './link';
 import type { ModelRequest } from './model-server';
 import type { Spent, WorkerArguments } from './worker';
@@ -43,6 +45,7 @@ export interface BenchWorker {
 }
 
 export async function startRig(): Promise<Rig> {
+  build();
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bench-'));
   const links = new Set<Link>();
   const server = await startTemporal({ own: true, log: (line) => console.error(line) });
@@ -54,7 +57,7 @@ export async function startRig(): Promise<Rig> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const model = await startProcess('model-server.ts', []);
+    const model = await startProcess(built('model-server'), []);
     links.add(model);
     const modelUrl = await model.ask<string>('url');
     const bundles = await makeBundles(folder);
@@ -65,7 +68,7 @@ export async function startRig(): Promise<Rig> {
       bundleBytes: bundles.bytes,
       async startWorker(contender, taskQueue = `bench-${contender}-${randomUUID()}`, nodeOptions = []) {
         const asked: WorkerArguments = { contender, address: server.address, modelUrl, taskQueue, codePath: bundles.paths[contender] };
-        const link = await startProcess('worker.ts', [contender, JSON.stringify(asked)], nodeOptions);
+        const link = await startProcess(built('worker'), [contender, JSON.stringify(asked)], nodeOptions);
         links.add(link);
         return benchWorker(client, contender, taskQueue, link);
       },
@@ -85,7 +88,12 @@ function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: st
     const id = `${contender}-${randomUUID()}`;
     const input = inputOf({ key: id, ...session });
     if (contender === 'longhaul') await client.start('bench', input, { id, taskQueue });
-    else await client.temporal.workflow.start(contender, { workflowId: id, taskQueue, args: contender === 'naive' ? [input, callTimeoutMs] : [input] });
+    else
+      await client.temporal.workflow.start(contender, {
+        workflowId: id,
+        taskQueue,
+        args: contender === 'naive' ? [input, callTimeoutMs] : [input],
+      });
     return id;
   }
   return {
@@ -113,12 +121,13 @@ function mustBeTerminated(error: { cause?: Error }): void {
 
 /** What a worker otherwise makes at its start, made once, so that a start is a start. */
 async function makeBundles(folder: string) {
-  const workflows = join(__dirname, '../src/workflows');
+  const longhaul = workflowBundleOptions();
+  const { webpackConfigHook } = longhaul;
   const sources = {
-    longhaul: { workflowsPath: join(workflows, 'index.ts'), payloadConverterPath: join(workflows, 'payload-converter.ts') },
-    floor: { workflowsPath: join(__dirname, 'contenders/floor-workflow.ts') },
-    naive: { workflowsPath: join(__dirname, 'contenders/naive-workflow.ts') },
-    empty: { workflowsPath: join(__dirname, 'contenders/empty-workflow.ts') },
+    longhaul,
+    floor: { workflowsPath: join(__dirname, 'contenders/floor-workflow.ts'), webpackConfigHook },
+    naive: { workflowsPath: join(__dirname, 'contenders/naive-workflow.ts'), webpackConfigHook },
+    empty: { workflowsPath: join(__dirname, 'contenders/empty-workflow.ts'), webpackConfigHook },
   };
   const paths: Record<string, string> = {};
   const bytes: Record<string, number> = {};

@@ -23,7 +23,14 @@ export function floorActivities(provider: ModelProvider) {
       return { text, calls: toolCalls };
     },
     async runTool(call: ToolCall): Promise<string> {
-      const message: Message = { id: `result-${call.id}`, role: 'tool', toolCallId: call.id, name: call.name, content: toolResult, isError: false };
+      const message: Message = {
+        id: `result-${call.id}`,
+        role: 'tool',
+        toolCallId: call.id,
+        name: call.name,
+        content: toolResult,
+        isError: false,
+      };
       transcripts.get(idOf())?.push(message);
       return toolResult;
     },

@@ -4,7 +4,10 @@ import type { NaiveActivities } from './naive-activities';
 
 /** What every published integration does: the workflow holds the messages and passes all of them to each model call. */
 export async function naive(input: string, callTimeoutMs: number): Promise<string> {
-  const { callModel, runTool } = proxyActivities<NaiveActivities>({ startToCloseTimeout: callTimeoutMs, retry: { initialInterval: '200ms' } });
+  const { callModel, runTool } = proxyActivities<NaiveActivities>({
+    startToCloseTimeout: callTimeoutMs,
+    retry: { initialInterval: '200ms' },
+  });
   const messages: Message[] = [{ id: 'input', role: 'user', content: input }];
   for (let turn = 1; ; turn++) {
     const { text, calls } = await callModel({ messages });

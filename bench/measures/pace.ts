@@ -26,7 +26,11 @@ export interface PacePlan {
 }
 
 /** A fresh worker, warmed up; one long session; then many short ones at once. */
-export async function measurePace(rig: Rig, contender: Contender, { turns, sessions, turnsEach }: PacePlan): Promise<{ round: PaceRound; history: () => Promise<HistoryFacts> }> {
+export async function measurePace(
+  rig: Rig,
+  contender: Contender,
+  { turns, sessions, turnsEach }: PacePlan,
+): Promise<{ round: PaceRound; history: () => Promise<HistoryFacts> }> {
   const worker = await rig.startWorker(contender);
   try {
     await worker.finish({ turns: 20 });
