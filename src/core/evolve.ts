@@ -76,6 +76,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return setCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed': {
       const { toolCallId, messageId, status, output, error, durationMs, attempts } = event.data;
+      // A call that is executed outside was never `started` here, and counts all the same.
+      const outside = run?.calls.find((call) => call.id === toolCallId)?.verdict.kind === 'external';
+      if (run && outside && (status === 'success' || status === 'failed')) run.toolCalls += 1;
       const outcome = {
         status,
         content: output,

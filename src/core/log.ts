@@ -70,7 +70,7 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
       data.output = look.output(String(data.messageId));
       break;
     case 'thread.run.requires_action':
-      data.pending = (data.pending as PendingCall[]).map((call) => ({ ...call, arguments: look.call(call.toolCallId).arguments }));
+      data.pending = (data.pending as PendingCall[]).map((call) => ({ ...call, arguments: look.argumentsAt(record.seq, call.toolCallId) }));
       break;
   }
   return {
@@ -91,15 +91,21 @@ function lookup(state: ThreadState) {
   const message = (id: string): Message =>
     state.messages.findLast((m) => m.id === id) ??
     state.queue.find((m) => m.id === id) ?? { id, role: 'user', content: '[no longer kept]' };
+  const call = (id: string): ToolCall => {
+    for (let i = state.messages.length - 1; i >= 0; i--) {
+      const m = state.messages[i];
+      const found = m?.role === 'assistant' && m.toolCalls.find((one) => one.id === id);
+      if (found) return found;
+    }
+    return { id, name: '', arguments: '[no longer kept]' };
+  };
   return {
     message,
-    call(id: string): ToolCall {
-      for (let i = state.messages.length - 1; i >= 0; i--) {
-        const m = state.messages[i];
-        const found = m?.role === 'assistant' && m.toolCalls.find((call) => call.id === id);
-        if (found) return found;
-      }
-      return { id, name: '', arguments: '[no longer kept]' };
+    call,
+    /** What a call was to run with when an event was recorded: a person may have edited it before. */
+    argumentsAt(seq: number, id: string): string {
+      const decided = state.log.findLast((r) => r.seq < seq && r.type === 'agent.approval.decided' && r.data.toolCallId === id);
+      return (decided?.data.editedArguments as string | undefined) ?? call(id).arguments;
     },
     output(messageId: string) {
       const waiting = state.run?.calls.find((call) => call.phase === 'done' && call.messageId === messageId);

@@ -1,8 +1,8 @@
-import { utf8Length } from './context/carry';
+import { bytesOf } from './context/carry';
 import { excerpt, isObject } from './json';
 import type { Content, Part } from './message';
 import { activeRun, type CallState, isOver, type ThreadState } from './state';
-import type { ToolOutput } from './tool';
+import { type ToolOutput, toContent } from './tool';
 
 /** What may be asked of a thread from outside. Each is a signal and an update of this name. */
 export interface CancelRequest {
@@ -29,6 +29,8 @@ export interface DecisionRequest {
 
 export const maxMessageBytes = 1_500_000;
 const maxQueue = 100;
+/** They cross continue-as-new, and stand in one event: each is one payload, of which the server takes 2 MiB. */
+const maxQueueBytes = 1_600_000;
 const maxWords = 4_000;
 
 /** A request that was understood, or why it can't be followed, in words for whoever asked. */
@@ -61,6 +63,9 @@ export function checkSend(state: ThreadState, payload: unknown): Checked<SendReq
   if (state.closed || (state.mode === 'one-shot' && state.run && isOver(state.run))) {
     return no(`thread "${state.threadId}" is closed to new messages; start a new thread`);
   }
+  if (state.queue.length > 0 && bytesOf(state.queue) + bytesOf(request.input) > maxQueueBytes) {
+    return no(`messages of ${bytesOf(state.queue)} bytes already wait in thread "${state.threadId}"; wait for the run to take them in`);
+  }
   if (state.queue.length >= maxQueue)
     return no(`${maxQueue} messages already wait in thread "${state.threadId}"; wait for the run to take them in`);
   return yes({ input: request.input as Content, ...(request.id ? { id: request.id as string } : {}) });
@@ -86,7 +91,8 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
     seen.add(id);
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
   }
-  if (utf8Length(JSON.stringify(accepted)) > maxMessageBytes)
+  // As the model will see them: what is not text becomes JSON, and JSON within JSON is longer.
+  if (bytesOf(accepted.map(({ output }) => toContent(output))) > maxMessageBytes)
     return no(`submitToolOutputs: the outputs are larger than ${maxMessageBytes} bytes; store them elsewhere and submit a reference`);
   return yes({ outputs: accepted });
 }
@@ -124,7 +130,7 @@ export function checkInput(input: unknown): string | undefined {
     const wrong = input.map(checkPart).find((reason) => reason !== undefined);
     if (wrong) return wrong;
   }
-  const bytes = utf8Length(JSON.stringify(input));
+  const bytes = bytesOf(input);
   return bytes > maxMessageBytes
     ? `the input has ${bytes} bytes; at most ${maxMessageBytes} fit into a message: store it where the agent's tools can read it and send a reference`
     : undefined;
@@ -173,5 +179,11 @@ function checkWords(words: Record<string, unknown>): string | undefined {
 
 /** A value as it can stand in an error message. */
 export function show(value: unknown): string {
-  return excerpt(JSON.stringify(value) ?? String(value), 120);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    // A circle or a bigint: not JSON, and still to be named.
+  }
+  return excerpt(text ?? String(value), 120);
 }

@@ -44,7 +44,7 @@ export function page<T, R>(items: readonly T[], start: number, limit: number, sh
   const result: R[] = [];
   let bytes = 0;
   let at = start;
-  for (; at < items.length && result.length < limit; at++) {
+  for (; at < items.length && result.length < Math.max(1, limit); at++) {
     const shown = show(items[at] as T);
     bytes += utf8Length(JSON.stringify(shown));
     if (result.length > 0 && bytes > pageBytes) break;

@@ -263,7 +263,7 @@ const carryBytes = 1_600_000;
 /** Goes on in a new execution with an empty history (I4). The log of this one stays readable under its own run id. */
 async function carryOver({ state, record, input }: Thread): Promise<ThreadResult> {
   const owed = bytesOf(state.run?.calls ?? []) + bytesOf(state.queue);
-  const fitted = fit(state.messages, Math.max(100_000, carryBytes - owed));
+  const fitted = fit(state.messages, Math.max(100_000, carryBytes - owed), { cut: true });
   if (fitted) {
     const { messages, ...counts } = fitted;
     record('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript: { messages, hash: hashOf(messages) } });

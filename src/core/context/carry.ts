@@ -1,4 +1,5 @@
-import type { Message } from '../message';
+import { excerpt } from '../json';
+import { type Message, textOf } from '../message';
 
 export interface Fitted {
   messages: Message[];
@@ -14,10 +15,11 @@ const smallOutput = 200;
 
 /**
  * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message
- * (what the thread is for) and everything from the last user message on stay; a call and its results go together or not at all.
+ * (what the thread is for), the last one (what is being done) and the newest turn stay; a call and its results go together or not at all.
+ * With `cut` even the texts that stay are shortened: for where the alternative is to lose the thread.
  * Returns undefined where it fits as it is.
  */
-export function fit(messages: readonly Message[], maxBytes: number): Fitted | undefined {
+export function fit(messages: readonly Message[], maxBytes: number, { cut = false } = {}): Fitted | undefined {
   const sizes = messages.map(bytesOf);
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes <= maxBytes) return undefined;
@@ -33,26 +35,45 @@ export function fit(messages: readonly Message[], maxBytes: number): Fitted | un
     prunedOutputs += 1;
   }
 
-  const first = kept.findIndex((m) => m.role === 'user');
   let droppedMessages = 0;
-  while (bytes > maxBytes) {
-    const block = oldestBlock(kept, first + 1);
-    if (block === 0) break;
-    for (const gone of kept.splice(first + 1, block)) bytes -= bytesOf(gone);
-    droppedMessages += block;
+  for (let at = kept.findIndex((m) => m.role === 'user') + 1; bytes > maxBytes; ) {
+    const end = endOfBlock(kept, at);
+    if (end >= kept.length) break;
+    if (at === kept.findLastIndex((m) => m.role === 'user')) {
+      at = end;
+      continue;
+    }
+    for (const gone of kept.splice(at, end - at)) bytes -= bytesOf(gone);
+    droppedMessages += end - at;
   }
+  if (cut && bytes > maxBytes) bytes = cutTexts(kept, bytes, maxBytes);
   return { messages: kept, prunedOutputs, droppedMessages, bytes };
 }
 
-/** How many messages from `start` go together: one message, or an answer with the results of its calls. 0 where nothing may go. */
-function oldestBlock(messages: Message[], start: number): number {
-  const lastUser = messages.findLastIndex((m) => m.role === 'user');
-  const first = messages[start];
-  if (!first) return 0;
+/** Where the block that begins at `start` ends: one message, or an answer with the results of its calls. */
+function endOfBlock(messages: readonly Message[], start: number): number {
   let end = start + 1;
   while (messages[end]?.role === 'tool') end += 1;
-  const isLatestRequest = start <= lastUser && lastUser < end;
-  return isLatestRequest || end >= messages.length ? 0 : end - start;
+  return end;
+}
+
+/** Texts this short are not worth cutting. */
+const shortText = 2_000;
+
+/** Halves the longest text again and again, in place, until all fits or all are short. Returns the bytes then. */
+function cutTexts(messages: Message[], before: number, maxBytes: number): number {
+  let bytes = before;
+  while (bytes > maxBytes) {
+    const sizes = messages.map((m) => bytesOf(m.content));
+    const at = sizes.indexOf(Math.max(...sizes));
+    const message = messages[at];
+    if (!message || (sizes[at] ?? 0) <= shortText) break;
+    const text = typeof message.content === 'string' ? message.content : textOf(message.content);
+    const short = { ...message, content: text === '' ? '[Image cleared]' : excerpt(text, Math.ceil(text.length / 2)) } as Message;
+    bytes += bytesOf(short) - bytesOf(message);
+    messages[at] = short;
+  }
+  return bytes;
 }
 
 export function bytesOf(value: unknown): number {
@@ -65,8 +86,8 @@ export function utf8Length(text: string): number {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code > 0x7f) bytes += code > 0x7ff ? 2 : 1;
-    // Each half of a surrogate pair was counted as three bytes; the pair is four.
-    if (code >= 0xd800 && code <= 0xdfff) bytes -= 1;
+    // A pair of surrogates is four bytes; one alone is written as the three of the replacement character.
+    if (code >= 0xd800 && code <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) i += 1;
   }
   return bytes;
 }

@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { bytesOf, fit as shrink, utf8Length } from '../../src/core/context/carry';
+import type { Message } from '../../src/core/message';
+
+const anyText = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  // Any code units, so also halves of pairs.
+  fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 30 }).map((codes) => String.fromCharCode(...codes)),
+  fc.array(fc.constantFrom('\ud83d', '\ude00', 'a', 'é', '漢'), { maxLength: 12 }).map((units) => units.join('')),
+);
+
+test('the length of a text in UTF-8 is what an encoder gives, for any text', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      expect(utf8Length(text)).toBe(Buffer.byteLength(text, 'utf8'));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+interface Turn {
+  calls: number;
+  answer: number;
+  output: number;
+  said?: number;
+}
+
+/** A transcript of turns, with texts of the given lengths. Begins with a user message, as every thread does. */
+function transcript(first: number, turns: readonly Turn[]): Message[] {
+  let n = 0;
+  const id = () => `m${++n}`;
+  const messages: Message[] = [{ id: id(), role: 'user', content: 'f'.repeat(first) }];
+  for (const { calls, answer, output, said } of turns) {
+    const toolCalls = Array.from({ length: calls }, () => ({ id: `c${++n}`, name: 'tool', arguments: '{}' }));
+    messages.push({ id: id(), role: 'assistant', content: 'a'.repeat(answer), toolCalls, attempt: 1 });
+    for (const call of toolCalls) {
+      messages.push({ id: id(), role: 'tool', toolCallId: call.id, name: 'tool', content: 'o'.repeat(output), isError: false });
+    }
+    if (said !== undefined) messages.push({ id: id(), role: 'user', content: 's'.repeat(said) });
+  }
+  return messages;
+}
+
+const length = fc.integer({ min: 0, max: 2_000 });
+const turn = fc.record(
+  { calls: fc.integer({ min: 0, max: 3 }), answer: length, output: length, said: length },
+  { requiredKeys: ['calls', 'answer', 'output'] },
+);
+const cases = fc.tuple(length, fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 20_000 }));
+
+describe('making a transcript fit', () => {
+  test('leaves one that fits as it is', () => {
+    const messages = transcript(10, [{ calls: 1, answer: 5, output: 500 }]);
+    expect(
+      shrink(
+        messages,
+        messages.reduce((sum, m) => sum + bytesOf(m), 0),
+      ),
+    ).toBeUndefined();
+  });
+
+  test('never parts a call from its results, and tells how large the rest is', () => {
+    fc.assert(
+      fc.property(cases, ([first, turns, max]) => {
+        const messages = transcript(first, turns);
+        const fitted = shrink(messages, max);
+        if (!fitted) return;
+        const kept = fitted.messages;
+        kept.forEach((message, i) => {
+          if (message.role !== 'assistant') return;
+          const results = kept.slice(i + 1, i + 1 + message.toolCalls.length);
+          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(message.toolCalls.map((call) => call.id));
+        });
+        const calls = kept.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : []));
+        expect(kept.filter((m) => m.role === 'tool')).toHaveLength(calls.length);
+        expect(fitted.bytes).toBe(kept.reduce((sum, m) => sum + bytesOf(m), 0));
+        expect(fitted.droppedMessages).toBe(messages.length - kept.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('keeps what the thread is for, the latest request, and the newest turn; of the rest the order', () => {
+    fc.assert(
+      fc.property(cases, ([first, turns, max]) => {
+        const messages = transcript(first, turns);
+        const kept = shrink(messages, max)?.messages.map((m) => m.id) ?? messages.map((m) => m.id);
+        expect(kept[0]).toBe(messages[0]?.id);
+        expect(kept).toContain(messages.findLast((m) => m.role === 'user')?.id);
+        expect(kept.at(-1)).toBe(messages.at(-1)?.id);
+        expect(kept).toEqual(messages.map((m) => m.id).filter((id) => kept.includes(id)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('fits, unless only what must stay is left', () => {
+    fc.assert(
+      fc.property(cases, ([first, turns, max]) => {
+        const messages = transcript(first, turns);
+        const fitted = shrink(messages, max);
+        if (!fitted || fitted.bytes <= max) return;
+        const kept = fitted.messages;
+        const lastUser = kept.findLastIndex((m) => m.role === 'user');
+        const newest = kept.findLastIndex((m) => m.role !== 'tool');
+        const mayGo = kept.filter((_, i) => i > 0 && i !== lastUser && i < newest);
+        expect(mayGo).toEqual([]);
+        expect(kept.filter((m) => m.role === 'tool' && bytesOf(m) > 200)).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('clears old outputs before it drops anything, and no more than needed', () => {
+    const messages = transcript(
+      10,
+      Array.from({ length: 5 }, () => ({ calls: 1, answer: 10, output: 2_000 })),
+    );
+    const all = messages.reduce((sum, m) => sum + bytesOf(m), 0);
+    const fitted = shrink(messages, all - 1_000);
+    expect(fitted).toMatchObject({ prunedOutputs: 1, droppedMessages: 0 });
+    expect(fitted?.messages[2]).toMatchObject({ role: 'tool', content: expect.stringContaining('cleared') });
+    expect(fitted?.messages.slice(3)).toEqual(messages.slice(3));
+  });
+
+  test('shortens a long run after the latest of several requests, too', () => {
+    const turns = Array.from({ length: 40 }, (_, i): Turn => ({ calls: 1, answer: 1_000, output: 10, ...(i === 2 && { said: 50 }) }));
+    const fitted = shrink(transcript(10, turns), 10_000);
+    expect(fitted?.bytes).toBeLessThanOrEqual(10_000);
+    expect(fitted?.messages.filter((m) => m.role === 'user')).toHaveLength(2);
+  });
+
+  test('changes none of the messages that it was given', () => {
+    const messages = transcript(10, [{ calls: 2, answer: 10, output: 2_000 }]);
+    const before = structuredClone(messages);
+    shrink(messages, 100);
+    expect(messages).toEqual(before);
+  });
+});
+
+describe('with cutting allowed', () => {
+  const fits = (messages: Message[], max: number) => shrink(messages, max, { cut: true });
+
+  test('even requests that are too large together fit, and say that they were cut', () => {
+    const messages = transcript(1_400_000, [{ calls: 0, answer: 10, output: 0, said: 1_400_000 }]);
+    const fitted = fits(messages, 1_600_000);
+    expect(fitted?.bytes).toBeLessThanOrEqual(1_600_000);
+    expect(fitted?.bytes).toBe(fitted?.messages.reduce((sum, m) => sum + bytesOf(m), 0));
+    expect(fitted?.messages[0]?.content).toMatch(/^f+…$/);
+    expect(shrink(messages, 1_600_000)?.bytes).toBeGreaterThan(1_600_000);
+  });
+
+  test('an image too large to keep is said to be gone', () => {
+    const image: Message = { id: 'm1', role: 'user', content: [{ type: 'image', url: `data:image/png;base64,${'A'.repeat(9_000)}` }] };
+    expect(fits([image], 5_000)?.messages).toEqual([{ ...image, content: '[Image cleared]' }]);
+  });
+
+  test('it ends, whatever the sizes', () => {
+    fc.assert(
+      fc.property(cases, ([first, turns, max]) => {
+        const fitted = fits(transcript(first, turns), max);
+        if (fitted && fitted.bytes > max) expect(fitted.messages.filter((m) => bytesOf(m.content) > 2_000)).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import type { DurableEvent } from '../../src/core/event';
+import { isTerminal } from '../../src/core/event';
+import { join } from '../../src/core/log';
+import type { Message } from '../../src/core/message';
+import { transcriptRef } from '../../src/core/state';
+import { hashOf } from '../../src/core/transcript';
+import { plot, Story } from './story';
+
+const runs = { numRuns: 30 };
+
+/** Without the run and step that a message carries once it is in the transcript. */
+function bare(event: DurableEvent): unknown {
+  return JSON.parse(JSON.stringify(event), (key, value) => {
+    if (key !== 'message' && key !== 'initialMessages' && key !== 'finalMessages') return value;
+    const strip = ({ runId: _, stepId: __, ...rest }: Message) => rest;
+    return Array.isArray(value) ? value.map(strip) : strip(value);
+  });
+}
+
+/** Where a value is not what its JSON would give back, or undefined. */
+function notJson(value: unknown, path = 'state'): string | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? undefined : path;
+  if (typeof value !== 'object' || !/^(Object|Array)$/.test(value.constructor?.name ?? 'Object')) return path;
+  for (const [key, inner] of Object.entries(value)) {
+    const wrong = notJson(inner, `${path}.${key}`);
+    if (wrong) return wrong;
+  }
+  return undefined;
+}
+
+describe('a thread, event by event', () => {
+  test('is plain JSON, and equals its own JSON, after every event', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        new Story((state) => expect(notJson(state)).toBeUndefined()).play(runs);
+      }),
+      runs,
+    );
+  });
+
+  test('[A1] numbers its events from 1 without gaps, and each carries its type, time, thread, run and data', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { state } = new Story().play(runs);
+        const events = state.log.map((record) => join(record, state));
+        expect(events.map((e) => e.seq)).toEqual(events.map((_, i) => i + 1));
+        expect(state.nextSeq).toBe(events.length + 1);
+        for (const event of events) {
+          expect(event).toEqual({
+            seq: expect.any(Number),
+            type: expect.any(String),
+            timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+            threadId: 'thread_1',
+            runId: event.type === 'thread.message.queued' ? event.runId : expect.any(String),
+            data: expect.any(Object),
+          });
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('gives its readers the events that were recorded, though the log only points at messages', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { state, events } = new Story().play(runs);
+        expect(state.log.map((record) => bare(join(record, state)))).toEqual(events.map(bare));
+      }),
+      runs,
+    );
+  });
+
+  test('shows a reader in the middle the same events as one at the end', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const seen: unknown[] = [];
+        const story = new Story((state, event) => {
+          // A call is told before the message it is part of; both are recorded in one breath, so no reader comes in between.
+          if (!event.type.startsWith('thread.run.step.tool_call')) seen.push(bare(join(state.log.at(-1)!, state)));
+        }).play(runs);
+        expect(seen).toEqual(story.events.filter((e) => !e.type.startsWith('thread.run.step.tool_call')).map(bare));
+      }),
+      runs,
+    );
+  });
+
+  test('[B8][B46] pairs every call with one result, right behind its answer and in the order of the calls, however the run ends', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { state } = new Story().play(runs);
+        state.messages.forEach((message, i) => {
+          if (message.role !== 'assistant') return;
+          const results = state.messages.slice(i + 1, i + 1 + message.toolCalls.length);
+          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(message.toolCalls.map((call) => call.id));
+        });
+        const calls = state.messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : []));
+        expect(state.messages.filter((m) => m.role === 'tool')).toHaveLength(calls.length);
+        expect(state.run?.calls).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test('[A13] has one terminal event a run, and it is the last of the run', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { events } = new Story().play(runs);
+        const ids = new Set(events.flatMap((e) => e.runId ?? []));
+        expect(ids.size).toBe(runs.length);
+        for (const id of ids) {
+          const own = events.filter((e) => e.runId === id);
+          expect(own.findIndex(isTerminal)).toBe(own.length - 1);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('[A8] keeps the transcript, its hash and its reference in step, each message with the run and step that brought it', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { state } = new Story((s) => expect(s.hash).toBe(hashOf(s.messages))).play(runs);
+        expect(transcriptRef(state)).toMatchObject({ length: state.messages.length, hash: state.hash, epoch: 0 });
+        for (const message of state.messages) {
+          expect(message.runId).toMatch(/^run_/);
+          // Results of a turn that had no successor were never sent to a model: they have a run and no step.
+          if (message.role !== 'tool') expect(message.stepId).toMatch(`${message.runId}-turn-`);
+        }
+        expect(new Set(state.messages.map((m) => m.id)).size).toBe(state.messages.length);
+      }),
+      runs,
+    );
+  });
+
+  test('[A219] adds up what the answers cost, for the run and for the thread', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        const { state, events } = new Story().play(runs);
+        const inputTokens = (of: DurableEvent[]) =>
+          of.reduce((n, e) => n + (e.type === 'thread.message.completed' ? e.data.usage.inputTokens : 0), 0);
+        expect(state.usage.inputTokens).toBe(inputTokens(events));
+        expect(state.run?.usage.inputTokens).toBe(inputTokens(events.filter((e) => e.runId === state.run?.id)));
+      }),
+      runs,
+    );
+  });
+
+  test('counts calls that were executed against the limit, also those executed outside', () => {
+    const story = new Story();
+    story.say('go');
+    story.begin();
+    const done = { arguments: '{}', status: 'success' as const, output: 'ok' };
+    story.turn({
+      text: '',
+      said: [],
+      calls: [
+        { ...done, verdict: { kind: 'run', effect: 'pure', timeoutMs: 1 } },
+        { ...done, verdict: { kind: 'external' } },
+        { ...done, verdict: { kind: 'reject', error: { name: 'ToolNotFoundError', message: 'no' } } },
+        { ...done, status: 'denied', verdict: { kind: 'run', effect: 'pure', timeoutMs: 1, approval: {} } },
+      ],
+    });
+    expect(story.state.run?.toolCalls).toBe(2);
+  });
+});
+
+test('a message that made way is shown as gone, never as something else', () => {
+  const story = new Story().play([{ input: 'one', turns: [{ text: 'two', calls: [], said: [] }], end: 'completed' }]);
+  const { state } = story;
+  const [first] = state.messages;
+  story.record(
+    'thread.context.compacted',
+    { reason: 'carry-over', prunedOutputs: 0, droppedMessages: 1, bytes: 1 },
+    { transcript: { messages: [first!], hash: hashOf([first!]) } },
+  );
+  expect(state).toMatchObject({ epoch: 1, messages: [{ content: 'one' }], hash: hashOf([first!]) });
+  const completed = state.log.find((record) => record.type === 'thread.message.completed')!;
+  expect(join(completed, state).data).toMatchObject({ message: { content: '[no longer kept]' } });
+});

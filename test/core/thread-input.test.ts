@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import { checkThreadInput } from '../../src/core/thread-input';
+
+test('a thread needs an agent and an input, and no more', () => {
+  expect(checkThreadInput({ agent: 'coder', input: 'hi' })).toBeUndefined();
+  expect(
+    checkThreadInput({
+      agent: 'coder',
+      input: [{ type: 'text', text: 'hi' }],
+      mode: 'conversation',
+      model: 'openai/gpt-5',
+      settings: { temperature: 0, maxTokens: 10, toolChoice: { tool: 'shell' }, providerOptions: { seed: 1 } },
+      limits: { turns: 0, toolCalls: 3 },
+      strategy: 'parallel',
+      idleTimeoutMs: 0,
+    }),
+  ).toBeUndefined();
+});
+
+const good = { agent: 'coder', input: 'hi' };
+test.each([
+  [undefined, 'a thread is started with { agent, input }'],
+  ['hi', 'it was given "hi"'],
+  [{ input: 'hi' }, 'agent must be the name of an agent; it is undefined'],
+  [{ agent: ' ', input: 'hi' }, 'agent must be the name of an agent'],
+  [{ agent: 'coder' }, 'the input must be a text'],
+  [{ agent: 'coder', input: '' }, 'the input is empty'],
+  [{ ...good, mode: 'chat' }, 'mode must be "one-shot" or "conversation"; it is "chat"'],
+  [{ ...good, model: 5 }, "model must be a model's name; it is 5"],
+  [{ ...good, strategy: 'fast' }, 'strategy must be'],
+  [{ ...good, idleTimeoutMs: -1 }, 'idleTimeoutMs must be a whole number of milliseconds; it is -1'],
+  [{ ...good, settings: [] }, 'settings must be an object'],
+  [{ ...good, settings: { temperature: 3 } }, 'settings.temperature must be a number from 0 to 2; it is 3'],
+  [{ ...good, settings: { temperature: '1' } }, 'settings.temperature must be a number'],
+  [{ ...good, settings: { maxTokens: 0 } }, 'settings.maxTokens must be a whole number above 0'],
+  [{ ...good, settings: { toolChoice: 'shell' } }, 'settings.toolChoice must be "auto"'],
+  [{ ...good, settings: { providerOptions: 'x' } }, 'settings.providerOptions must be an object'],
+  [{ ...good, limits: 5 }, 'limits must be an object'],
+  [{ ...good, limits: { turns: 1.5 } }, 'limits.turns must be a whole number, 0 or more; it is 1.5'],
+  [{ ...good, limits: { tokens: 5 } }, 'limits.tokens is not a limit; known are'],
+])('a start with %j is refused with the reason', (input, words) => {
+  expect(checkThreadInput(input)).toContain(words);
+});
+
+test('no JSON whatever makes the check throw', () => {
+  const fields = ['mode', 'model', 'settings', 'limits', 'strategy', 'idleTimeoutMs', 'input', 'agent'];
+  const anything = fc.oneof(
+    fc.jsonValue(),
+    fc.dictionary(fc.constantFrom(...fields), fc.jsonValue()).map((extra) => ({ ...good, ...extra })),
+  );
+  fc.assert(
+    fc.property(anything, (input) => {
+      expect(['string', 'undefined']).toContain(typeof checkThreadInput(input));
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { bytesOf } from '../../src/core/context/carry';
+import { details } from '../../src/core/details';
+import type { PendingCall } from '../../src/core/event';
+import { join } from '../../src/core/log';
+import { newThread } from '../../src/core/state';
+import { eventPage, messagePage, modelSummary, page, pendingCalls, threadStatus, toolSummary } from '../../src/core/views';
+import { plot, Story } from './story';
+
+const pageBytes = 1_200_000;
+
+describe('pages', () => {
+  test('give every item exactly once, in order, whatever the sizes and the limit', () => {
+    const sizes = fc.array(fc.oneof(fc.nat(50), fc.constantFrom(300_000, 700_000, 1_300_000)), { maxLength: 12 });
+    fc.assert(
+      fc.property(sizes, fc.nat(5), (sizes, limit) => {
+        const items = sizes.map((size, i) => `${i}${'x'.repeat(size)}`);
+        const got: string[] = [];
+        for (let at = 0; at < items.length; ) {
+          const { items: some, next } = page(items, at, limit, (item) => item);
+          expect(some.length).toBeGreaterThan(0);
+          expect(next).toBe(at + some.length);
+          if (some.length > 1) expect(bytesOf(some)).toBeLessThan(pageBytes + 100);
+          got.push(...some);
+          at = next;
+        }
+        expect(got).toEqual(items);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('of events go by seq, from wherever a reader left off, also past the end', () => {
+    fc.assert(
+      fc.property(plot, fc.integer({ min: 1, max: 9 }), fc.nat(200), (runs, limit, from) => {
+        const { state } = new Story().play(runs);
+        const wanted = state.log.filter((r) => r.seq >= from).map((record) => join(record, state));
+        const got = [];
+        let next = from;
+        for (let more = true; more; ) {
+          const some = eventPage(state, next, limit);
+          expect(some.events.length).toBeLessThanOrEqual(limit);
+          expect(some.next).toBe((some.events.at(-1)?.seq ?? next - 1) + 1 || next);
+          got.push(...some.events);
+          ({ next, more } = some);
+        }
+        expect(got).toEqual(wanted);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('of events begin where the log of this execution does', () => {
+    const { state } = new Story().play([{ input: 'hi', turns: [{ text: 'ho', calls: [], said: [] }], end: 'completed' }]);
+    const carried = { ...state, log: state.log.slice(4) };
+    expect(eventPage(carried, 1, 2)).toMatchObject({ events: [{ seq: 5 }, { seq: 6 }], next: 7, more: true });
+    expect(eventPage({ ...state, log: [] }, 3, 10)).toEqual({ events: [], next: state.nextSeq, more: false });
+  });
+
+  test('never stand still: a limit of 0 still gives one item', () => {
+    expect(page(['a', 'b'], 0, 0, (item) => item)).toEqual({ items: ['a'], next: 1 });
+  });
+
+  test('of messages end with the transcript', () => {
+    const { state } = new Story().play([{ input: 'hi', turns: [{ text: 'ho', calls: [], said: [] }], end: 'completed' }]);
+    expect(messagePage(state.messages, 1)).toEqual({ messages: [state.messages[1]], next: 2, more: false });
+    expect(messagePage(state.messages, 9)).toEqual({ messages: [], next: 9, more: false });
+  });
+});
+
+function resting(edited?: string): Story {
+  const story = new Story();
+  story.say('please');
+  story.begin();
+  const finish = story.finish;
+  story.finish = () => undefined;
+  const rest = story.rest;
+  if (edited === undefined) story.rest = () => undefined;
+  const record = story.record;
+  if (edited === undefined) {
+    // Stops where the decision would come.
+    story.record = function (this: Story, type, ...rest) {
+      if (
+        type === 'agent.approval.decided' ||
+        (type === 'agent.run.status.changed' && this.state.run?.calls.some((c) => c.phase === 'awaiting-approval'))
+      )
+        return;
+      record.call(this, type, ...(rest as [never]));
+    } as Story['record'];
+  }
+  const verdict = { kind: 'external' as const, approval: { reason: 'it costs *money*' } };
+  story.turn({
+    text: 'I will\nask',
+    said: [],
+    calls: [{ arguments: '{"cents":5}', verdict, status: 'success', output: '', ...(edited !== undefined && { edited }) }],
+  });
+  Object.assign(story, { finish, rest, record });
+  return story;
+}
+
+describe('what waits', () => {
+  test('is listed with what a person needs to decide, and why they are asked', () => {
+    const { state } = resting();
+    const id = state.run?.calls[0]?.id;
+    expect(pendingCalls(state)).toEqual([
+      { kind: 'approval', toolCallId: id, name: 'tool', arguments: '{"cents":5}', reason: 'it costs *money*' },
+    ]);
+  });
+
+  test('is listed with the arguments as a person edited them, in the list and in the event', () => {
+    const { state } = resting('{"cents":3}');
+    const wanted: PendingCall = { kind: 'output', toolCallId: state.run?.calls[0]?.id ?? '', name: 'tool', arguments: '{"cents":3}' };
+    expect(pendingCalls(state)).toEqual([wanted]);
+    const [asked, rested] = state.log.filter((r) => r.type === 'thread.run.requires_action').map((r) => join(r, state).data);
+    expect(asked).toMatchObject({ pending: [{ kind: 'approval', arguments: '{"cents":5}' }] });
+    expect(rested).toEqual({ pending: [wanted] });
+  });
+
+  test('is nothing once the run is over', () => {
+    const story = resting();
+    story.end('cancelled');
+    expect(pendingCalls(story.state)).toEqual([]);
+  });
+});
+
+describe('the page in the Web UI', () => {
+  test('says first what a person can act on, and how', () => {
+    const { state } = resting();
+    const lines = details(state).split('\n');
+    expect(lines[0]).toContain('agent coder · openai/x');
+    expect(lines.slice(0, 8).join('\n')).toContain('waits for an **approval**: it costs \\*money\\*');
+    expect(lines.slice(0, 10).join('\n')).toContain('{"cents":5}');
+    expect(details(state)).toContain(`Send the signal \`approve\` with \`{"toolCallId":"${state.run?.calls[0]?.id}","by":"you"}\``);
+  });
+
+  test('stays small and whole, whatever was said', () => {
+    fc.assert(
+      fc.property(plot, (runs) => {
+        new Story((state) => {
+          const text = details(state);
+          expect(text.length).toBeLessThan(20_000);
+          // An odd number of fences would swallow the rest of the page.
+          expect((text.match(/^```/gm) ?? []).length % 2).toBe(0);
+        }).play(runs);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('tells where a new thread stands before anything is known of its agent', () => {
+    const state = newThread({
+      threadId: 't',
+      agent: 'coder',
+      mode: 'one-shot',
+      overrides: {},
+      queue: [{ id: 'm', role: 'user', content: 'hi | ho' }],
+    });
+    expect(details(state)).toContain('**Starting** · agent coder · model not known yet');
+    expect(details(state)).toContain('| task | hi \\| ho |');
+  });
+});
+
+test('a conversation between runs is idle, or queued where something waits; a one-shot thread keeps the end of its run', () => {
+  const { state } = new Story().play([{ input: 'hi', turns: [{ text: 'ho', calls: [], said: [] }], end: 'completed' }]);
+  expect(threadStatus(state)).toBe('idle');
+  expect(threadStatus({ ...state, queue: [{ id: 'm', role: 'user', content: 'more' }] })).toBe('queued');
+  expect(threadStatus({ ...state, mode: 'one-shot' })).toBe('completed');
+});
+
+test('summaries of steps are one short line', () => {
+  expect(modelSummary(7, 'gpt-5', 12_345)).toBe('turn 7 · gpt-5 · 12k context');
+  expect(modelSummary(1, 'gpt-5', 0)).toBe('turn 1 · gpt-5');
+  expect(modelSummary(1, 'gpt-5', 999)).toBe('turn 1 · gpt-5 · 999 context');
+  expect(toolSummary('shell', '{\n  "command": "ls"\n}')).toBe('shell { "command": "ls" }');
+  expect(toolSummary('shell', 'x'.repeat(500)).length).toBeLessThanOrEqual(180);
+});
