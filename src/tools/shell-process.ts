@@ -31,15 +31,20 @@ const drainMs = 200;
 const running = new Set<number>();
 let watchingExit = false;
 
+/**
+ * Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell. Beside it waits a watcher on a pipe
+ * whose other end is ours: when this process dies, however suddenly, the pipe closes and the watcher kills the group.
+ */
+const outerShell = '(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; exec "$0" -c "$1" 2>&1';
+
 /** Runs a command in a process group of its own; whatever is left of the group when the shell ends is killed. Rejects only if it can't be started. */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
   return new Promise((done, fail) => {
-    // The outer shell joins both outputs into one pipe, which keeps their order, and replaces itself by the real one.
-    const child = spawn('/bin/sh', ['-c', 'exec "$0" -c "$1" 2>&1', bash(), spec.command], {
+    const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command], {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
-      stdio: ['ignore', 'pipe', 'ignore'],
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
     });
     const window = new OutputWindow(spec.maxOutputBytes);
     child.stdout.on('data', (chunk: Buffer) => {

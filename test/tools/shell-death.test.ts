@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { until } from '../support/until';
+
+test('a command and its children die with their worker, however suddenly that ends', async () => {
+  const mark = `9${Date.now()}${Math.floor(Math.random() * 1000)}`;
+  const script = `
+    const { runShell } = require(${JSON.stringify(join(__dirname, '../../src/tools/shell-process.ts'))});
+    runShell({ command: 'sleep ${mark}1 & sleep ${mark}2', cwd: '/', env: { PATH: process.env.PATH }, timeoutMs: 60000, maxOutputBytes: 1000, signal: new AbortController().signal });`;
+  const worker = spawn(process.execPath, ['--require', 'tsx/cjs', '--eval', script], { cwd: join(__dirname, '../..'), stdio: 'ignore' });
+  const gone = new Promise((resolve) => worker.once('exit', resolve));
+  expect(
+    await until(
+      () => running(mark),
+      (found) => found.length === 2,
+    ),
+  ).toHaveLength(2);
+  worker.kill('SIGKILL');
+  await gone;
+  expect(
+    await until(
+      () => running(mark),
+      (found) => found.length === 0,
+    ),
+  ).toEqual([]);
+});
+
+/** Processes whose whole command is a sleep with the mark. */
+async function running(mark: string): Promise<string[]> {
+  const ps = spawn('ps', ['-eo', 'args'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  let out = '';
+  for await (const chunk of ps.stdout) out += chunk;
+  return out.split('\n').filter((line) => line.startsWith(`sleep ${mark}`));
+}
