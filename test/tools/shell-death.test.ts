@@ -7,22 +7,15 @@ test('a command and its children die with their worker, however suddenly that en
   const script = `
     const { runShell } = require(${JSON.stringify(join(__dirname, '../../src/tools/shell-process.ts'))});
     runShell({ command: 'sleep ${mark}1 & sleep ${mark}2', cwd: '/', env: { PATH: process.env.PATH }, timeoutMs: 60000, maxOutputBytes: 1000, signal: new AbortController().signal });`;
-  const worker = spawn(process.execPath, ['--require', 'tsx/cjs', '--eval', script], { cwd: join(__dirname, '../..'), stdio: 'ignore' });
+  const worker = spawn(process.execPath, ['--require', 'tsx/cjs', '--eval', script], {
+    cwd: join(__dirname, '../..'),
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   const gone = new Promise((resolve) => worker.once('exit', resolve));
-  expect(
-    await until(
-      () => running(mark),
-      (found) => found.length === 2,
-    ),
-  ).toHaveLength(2);
+  await until('both run', async () => (await running(mark)).length === 2);
   worker.kill('SIGKILL');
   await gone;
-  expect(
-    await until(
-      () => running(mark),
-      (found) => found.length === 0,
-    ),
-  ).toEqual([]);
+  await until('both are gone', async () => (await running(mark)).length === 0);
 });
 
 /** Processes whose whole command is a sleep with the mark. */
