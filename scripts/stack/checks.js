@@ -15,9 +15,7 @@ function createChecks() {
       return true;
     } catch (error) {
       failed++;
-      console.log(
-        `FAIL  ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)\n      ${(error instanceof Error ? error.message : String(error)).replaceAll('\n', '\n      ')}`,
-      );
+      console.log(`FAIL  ${name} (${((Date.now() - started) / 1_000).toFixed(1)} s)\n      ${wordsOf(error).replaceAll('\n', '\n      ')}`);
       return false;
     }
   }
@@ -29,6 +27,12 @@ function createChecks() {
     },
     counts: () => ({ passed, failed }),
   };
+}
+
+/** With what is behind it: gRPC errors say what happened in their cause. @param {unknown} error @returns {string} */
+function wordsOf(error) {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause ? `${error.message}\ncaused by: ${wordsOf(error.cause)}` : error.message;
 }
 
 /** The failure is told and counted already. */
