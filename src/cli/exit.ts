@@ -18,10 +18,20 @@ export class UsageError extends Error {
 
 /** What a person reads of an error: one line, no stack. */
 export function lineOf(error: unknown): string {
-  const { message, details } = error as { message?: string; details?: unknown };
-  // gRPC puts its number and name before the words, and the words alone into `details`.
-  const words = typeof details === 'string' && details !== '' ? details : (message ?? String(error));
+  const { name, message } = error as Error;
+  // Temporal's client wraps what the server said in words that say only which call failed.
+  const said = name === 'LonghaulError' ? undefined : serverWords(error);
+  const own = message ?? String(error);
+  const words = said === undefined || own.includes(said) ? (said ?? own) : `${own}: ${said}`;
   return words.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** gRPC puts its number and name before the words, and the words alone into `details`. */
+function serverWords(error: unknown): string | undefined {
+  for (let at = error as { details?: unknown; cause?: unknown } | undefined; at; at = at.cause as typeof at) {
+    if (typeof at.details === 'string' && at.details !== '') return at.details;
+  }
+  return undefined;
 }
 
 export function exitCodeOf(error: unknown): number {

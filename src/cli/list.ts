@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import type { ThreadSummary } from '../client';
+import { grpc, grpcCode } from '../client/errors';
 import { withClient } from './connect';
 import { lineOf, UsageError } from './exit';
 import { note, printJson } from './output';
@@ -9,8 +10,7 @@ import { printable } from './words';
 export async function list({ query, limit, json }: { query?: string; limit: number; json?: boolean }): Promise<void> {
   const threads = await withClient({}, (client) =>
     client.list({ limit, ...(query && { query }) }).catch((error) => {
-      const refused = query && /invalid|filter|query|syntax/i.test(lineOf(error)) && (error as { code?: unknown }).code !== 'unreachable';
-      throw refused ? new UsageError(`--query was refused: ${lineOf(error)}`) : error;
+      throw query && grpcCode(error) === grpc.invalidArgument ? new UsageError(`--query was refused: ${lineOf(error)}`) : error;
     }),
   );
   if (json) {

@@ -161,14 +161,15 @@ function completed(
   const neverRan = status === 'rejected' || status === 'skipped';
   const first = neverRan
     ? `${callLine(state, mark, toolCallId, name)}  ${paint.red(status)}`
-    : `${mark} ${name} ${ok ? '' : `${paint.red(status)} `}${paint.dim(facts)}`;
+    : [mark, name, ok ? '' : paint.red(status), facts && paint.dim(facts)].filter(Boolean).join(' ');
   const text = textOf(output);
   const lines = text.trim() === '' ? [] : preview(text, 4, 3, width(state) - 6);
   return line(state, first) + lines.map((l) => line(state, paint.dim(`    ${l}`))).join('');
 }
 
 function width({ options }: ViewState): number {
-  return Math.max(40, options.width ?? 100);
+  // A terminal that does not know its width says 0.
+  return Math.max(40, options.width || 100);
 }
 
 function callLine(state: ViewState, mark: string, id: string, name: string): string {

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { AgentEvent } from '../../src/core/event';
+import { until } from '../support/until';
+
+const bin = join(__dirname, '../../bin/longhaul.js');
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Running {
+  child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  /** Waits for a text in either stream. */
+  says(text: string | RegExp, deadlineMs?: number): Promise<void>;
+  ended: Promise<Ended>;
+}
+
+export interface CommandOptions {
+  env?: Record<string, string | undefined>;
+  cwd?: string;
+  /** What its standard input holds. Default: nothing, and it is closed. */
+  input?: string;
+}
+
+const running = new Set<ChildProcess>();
+
+/** The real program as a process, without a terminal. Nothing of the caller's Temporal or provider settings reaches it. */
+export function start(args: string[], { env = {}, cwd, input = '' }: CommandOptions = {}): Running {
+  const plain = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(TEMPORAL_ADDRESS|TEMPORAL_NAMESPACE|LONGHAUL_|OPENAI_|FORCE_COLOR)/.test(name)),
+  );
+  const child = spawn(process.execPath, [bin, ...args], {
+    cwd,
+    env: { ...plain, NO_COLOR: '1', ...env } as NodeJS.ProcessEnv,
+    stdio: 'pipe',
+  });
+  running.add(child);
+  child.stdin?.end(input);
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk) => (stdout += chunk));
+  child.stderr?.on('data', (chunk) => (stderr += chunk));
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code) => {
+      running.delete(child);
+      resolve({ code, stdout, stderr });
+    });
+  });
+  const has = (text: string | RegExp, where: string) => (typeof text === 'string' ? where.includes(text) : text.test(where));
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    ended,
+    says: (text, deadlineMs = 15_000) =>
+      until(`"longhaul ${args.join(' ')}" says ${text}`, () => has(text, stdout) || has(text, stderr), deadlineMs).catch((error) => {
+        throw new Error(`${error.message}\nstdout: ${stdout}\nstderr: ${stderr}`);
+      }),
+  };
+}
+
+export function longhaul(args: string[], options?: CommandOptions): Promise<Ended> {
+  return start(args, options).ended;
+}
+
+export function eventsOf(stdout: string): AgentEvent[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+/** What a person reads of a failure must be one line, and no stack. */
+export function expectOneLine({ stderr }: Ended, words: RegExp): void {
+  const lines = stderr.trimEnd().split('\n');
+  expect(lines.at(-1)).toMatch(words);
+  expect(lines.filter((line) => line.startsWith('error:'))).toHaveLength(1);
+  expect(stderr).not.toMatch(/\n\s+at /);
+}
+
+afterAll(async () => {
+  await Promise.all(
+    [...running].map((child) => {
+      child.kill('SIGKILL');
+      return new Promise((resolve) => child.once('close', resolve));
+    }),
+  );
+});

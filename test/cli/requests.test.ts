@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import type { Thread } from '../../src/client';
+import type { PendingCall } from '../../src/core/event';
+import { callTools, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
+import { defineTool } from '../../src/tools';
+import { type Rig, startRig, until } from '../support/rig';
+import { eventsOf, expectOneLine, longhaul, start } from './command';
+
+function model({ input, turn, messages }: ScriptRequest): Reply {
+  const tool = input.startsWith('look')
+    ? { name: 'look_up', args: { what: 'the weather' } }
+    : { name: 'deploy', args: { to: 'production' } };
+  if (turn === 0 && !input.startsWith('chat')) return callTools([tool]);
+  return say(`The last word was: ${messages.at(-1)?.content}`);
+}
+
+let rig: Rig;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  const deploy = defineTool({
+    name: 'deploy',
+    description: 'Deploys.',
+    input: z.object({ to: z.string() }),
+    approval: 'always',
+    execute: ({ to }) => `deployed to ${to}`,
+  });
+  const lookUp = defineTool({ name: 'look_up', description: 'Answered outside.', input: z.object({ what: z.string() }) });
+  const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [deploy, lookUp] });
+  rig = await startRig({ script: model, agents: [agent] });
+  env = { TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue };
+});
+
+/** A thread that has come to rest on one call. */
+async function waiting(input: string): Promise<{ thread: Thread; call: PendingCall }> {
+  const thread = await rig.client.start('tester', input);
+  const [call] = await until(
+    () => thread.pending(),
+    (pending) => pending.length > 0,
+  );
+  return { thread, call: call as PendingCall };
+}
+
+const command = (...args: string[]) => longhaul(args, { env });
+
+test('reject refuses a call with its reason', async () => {
+  const { thread, call } = await waiting('deploy');
+  expect(await command('reject', thread.id, call.toolCallId, '--by', 'dana', '--reason', 'not on a Friday')).toMatchObject({
+    code: 0,
+    stderr: `${call.toolCallId} is refused.\n`,
+  });
+  expect((await thread.result()).output).toContain('not on a Friday');
+});
+
+test('approve can give other arguments; those that do not fit are refused in one line, and the call still waits', async () => {
+  const { thread, call } = await waiting('deploy');
+  const wrong = await command('approve', thread.id, call.toolCallId, '--arguments', '{"to":7}');
+  expectOneLine(wrong, /^error: approve was refused by thread .*to/);
+  expect(wrong.code).toBe(1);
+  expect(await thread.pending()).toHaveLength(1);
+  expect(await command('approve', thread.id, call.toolCallId, '--arguments', '{"to":"staging"}')).toMatchObject({ code: 0 });
+  expect((await thread.result()).output).toContain('deployed to staging');
+});
+
+test('a decision on a call that was decided, or never was, says which calls wait', async () => {
+  const { thread, call } = await waiting('deploy');
+  const unknown = await command('approve', thread.id, 'call_nobody_knows');
+  expectOneLine(unknown, new RegExp(`"call_nobody_knows" does not wait for an approval; "${call.toolCallId}" \\(deploy\\) does`));
+  expect(unknown.code).toBe(1);
+  await command('approve', thread.id, call.toolCallId);
+  await thread.result();
+  expectOneLine(await command('approve', thread.id, call.toolCallId), /is over; start a new one/);
+});
+
+test.each([
+  ['text', ['sunny'], 'sunny'],
+  ['JSON', ['{"sky":"blue"}'], '{"sky":"blue"}'],
+  ['text that looks like JSON, with --text', ['--text', '{"sky"'], '{"sky"'],
+  ['a failure, with --error', ['--error', 'the service is down'], 'the service is down'],
+])('submit answers a call from outside with %s', async (_, given, seen) => {
+  const { thread, call } = await waiting('look');
+  expect(await command('submit', thread.id, call.toolCallId, ...given)).toMatchObject({ code: 0 });
+  expect((await thread.result()).output).toBe(`The last word was: ${seen}`);
+});
+
+test('submit reads the output from standard input', async () => {
+  const { thread, call } = await waiting('look');
+  expect(await longhaul(['submit', thread.id, call.toolCallId, '-'], { env, input: 'from a pipe' })).toMatchObject({ code: 0 });
+  expect((await thread.result()).output).toContain('from a pipe');
+});
+
+test('broken JSON is a usage error, and nothing is sent', async () => {
+  const { thread, call } = await waiting('look');
+  for (const args of [
+    ['submit', thread.id, call.toolCallId, '{"sky":'],
+    ['approve', thread.id, call.toolCallId, '--arguments', '{to'],
+    ['approve', thread.id, call.toolCallId, '--arguments', '[1]'],
+  ]) {
+    const ended = await command(...args);
+    expectOneLine(ended, /^error: .*JSON/);
+    expect(ended.code).toBe(2);
+  }
+  await thread.cancel();
+});
+
+test('run with only an output from outside to wait for exits with 3, also with --yes, and says how to give it', async () => {
+  const { code, stderr } = await command('run', '--agent', 'tester', '--yes', 'look');
+  expect(stderr).toMatch(/longhaul submit thread_\S+ \S+ '<output>'/);
+  expect(code).toBe(3);
+});
+
+test('a conversation goes on with send', async () => {
+  const id = `chat-${rig.taskQueue}`;
+  const first = await command('run', '--agent', 'tester', '--conversation', '--thread', id, 'chat: hello');
+  expect(first).toMatchObject({ code: 0 });
+  expect(await command('send', id, 'and again')).toMatchObject({ code: 0, stderr: 'The message was taken in.\n' });
+  const thread = rig.client.attach(id);
+  await until(
+    () => thread.status(),
+    (status) => status.status === 'idle' && status.runId !== null && status.messages === 4,
+  );
+  const { stdout } = await command('events', id);
+  expect(stdout.match(/✔ completed/g)).toHaveLength(2);
+  expect(stdout).toContain('you and again');
+  await thread.close();
+});
+
+test.each(['send T x', 'approve T c', 'reject T c', 'submit T c x', 'cancel T', 'events T', 'events T --no-follow', 'show T'])(
+  'for a thread that does not exist "%s" says so in one line',
+  async (line) => {
+    const ended = await command(...line.split(' ').map((word) => (word === 'T' ? 'no-such-thread' : word)));
+    expectOneLine(ended, /there is no thread "no-such-thread" in this namespace; "longhaul list" shows those there are/);
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+  },
+);
+
+test('events begin where they are asked to, and stop at what there is', async () => {
+  const { thread } = await waiting('deploy');
+  const { seq } = await thread.status();
+  const { stdout, code } = await command('events', thread.id, '--from', '3', '--no-follow', '--json');
+  expect(eventsOf(stdout).map((event) => 'seq' in event && event.seq)).toEqual(Array.from({ length: seq - 2 }, (_, i) => i + 3));
+  expect(code).toBe(0);
+
+  const following = start(['events', thread.id, '--from', String(seq), '--json'], { env });
+  await following.says('requires_action');
+  await thread.cancel();
+  const events = eventsOf((await following.ended).stdout);
+  expect(events.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
+});
+
+test('show says how a thread stands and what it waits for', async () => {
+  const { thread, call } = await waiting('deploy');
+  const { stdout, code } = await command('show', thread.id);
+  expect(stdout).toMatch(/status +requires_action \(workflow running\)/);
+  expect(stdout).toMatch(/history +[\d.]+ kB in \d+ events/);
+  expect(stdout).toContain('waits for its approval deploy production');
+  expect(stdout).toContain(`longhaul approve ${thread.id} ${call.toolCallId}`);
+  expect(stdout).toMatch(/web ui .*\/namespaces\/default\/workflows\/thread_/);
+  expect(code).toBe(0);
+  const json = JSON.parse((await command('show', thread.id, '--json')).stdout);
+  expect(json).toMatchObject({
+    threadId: thread.id,
+    execution: 'RUNNING',
+    status: { pending: [{ name: 'deploy' }] },
+    history: { events: expect.any(Number) },
+  });
+  expect(json.messages).toHaveLength(2);
+  await thread.cancel();
+});
+
+test('list shows threads, and a filter that makes no sense is a usage error', async () => {
+  const { thread } = await waiting('deploy');
+  const mine = ['--query', `TaskQueue = '${rig.taskQueue}' AND WorkflowId = '${thread.id}'`];
+  const { stdout } = await until(
+    () => command('list', ...mine),
+    (ended) => ended.stdout.includes('requires_action'),
+  );
+  expect(stdout).toMatch(new RegExp(`^THREAD +AGENT +STATUS +STARTED.*\\n${thread.id} +tester +requires_action \\(deploy\\) +20`));
+  const [summary] = (await command('list', '--json', ...mine)).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(summary).toMatchObject({ id: thread.id, agent: 'tester', execution: 'RUNNING', status: 'requires_action', pendingTool: 'deploy' });
+
+  const wrong = await command('list', '--query', 'Nonsense = 1');
+  expectOneLine(wrong, /^error: --query was refused: .*Nonsense/);
+  expect(wrong.code).toBe(2);
+  await thread.cancel();
+});
+
+test('without a worker a request ends with a clear word, and show still tells what the server knows', async () => {
+  const thread = await rig.client.start('tester', 'deploy', { taskQueue: `nobody-${rig.taskQueue}` });
+  const [sent, shown] = await Promise.all([command('send', thread.id, 'hello'), command('show', thread.id)]);
+  expectOneLine(sent, /^error: sendMessage: no worker answers for thread .*The thread is safe/);
+  expect(sent.code).toBe(1);
+  expect(shown.stdout).toContain(`queue      nobody-${rig.taskQueue}`);
+  expect(shown.stderr).toMatch(/no worker answers/);
+  expect(shown.code).toBe(0);
+});
