@@ -47,7 +47,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
     });
     const window = new OutputWindow(spec.maxOutputBytes);
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       window.add(chunk);
       spec.onOutput?.(chunk);
     });
@@ -62,7 +62,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       clearTimeout(lastCall);
       spec.signal.removeEventListener('abort', onAbort);
       stop.end();
-      child.stdout.destroy();
+      child.stdout?.destroy();
     };
 
     child.once('error', (error) => {
