@@ -1,6 +1,6 @@
 import type { TranscriptPage, TranscriptRequest } from '../contract/thread';
 import type { Message } from '../core/message';
-import { emptyHash, extendHash, type TranscriptRef, tokenOf } from '../core/transcript';
+import { emptyHash, extendHash, hashOf, type TranscriptRef, tokenOf } from '../core/transcript';
 
 /** Asks the thread's workflow. May throw: then the transcript can't be had this way now. */
 export type AskThread = (request: TranscriptRequest) => Promise<TranscriptPage>;
@@ -47,25 +47,32 @@ export class TranscriptCache {
     if (inline) this.#place(entry, inline.from, inline.messages);
     if (entry.hashes[ref.length] !== ref.hash) this.#placeLoose(entry, ref);
 
-    let from = this.#trusted(entry, ref);
-    let restarted = from === 0;
-    while (entry.hashes[ref.length] !== ref.hash) {
-      if (from >= ref.length) {
-        // What was taken on trust did not belong to the reference after all: begin anew, once.
-        if (restarted) return { missingFrom: 0 };
-        restarted = true;
-        this.#reset(entry, ref.epoch);
-        from = 0;
-      }
-      const page = await ask({ epoch: ref.epoch, from, length: ref.length }).catch(() => undefined);
-      if (!page || 'stale' in page || page.messages.length === 0) return { missingFrom: from };
-      this.#place(entry, from, page.messages);
-      from += page.messages.length;
+    if (entry.hashes[ref.length] === ref.hash) {
+      const messages = entry.messages.slice(0, ref.length);
+      this.#trim(threadId);
+      return { messages };
     }
-    const messages = entry.messages.slice(0, ref.length);
-    if (this.maxSize === 0) this.#drop(threadId);
-    else this.#trim(threadId);
-    return { messages };
+    const known = entry.messages.slice(0, this.#trusted(entry, ref));
+    this.#trim(threadId);
+
+    // While answers come, others deposit, read and evict: nothing is shared before all of it is here and known to be right.
+    const wrong = (all: Message[]) => all.length === ref.length && hashOf(all) !== ref.hash;
+    let messages = await gather(known, ref, ask);
+    // What was here did not belong to the reference after all: begin anew.
+    if (wrong(messages) && known.length > 0) messages = await gather([], ref, ask);
+    if (wrong(messages)) messages = [];
+    this.#keep(threadId, ref.epoch, messages);
+    if (messages.length === ref.length) return { messages };
+    return { missingFrom: this.maxSize === 0 ? 0 : messages.length };
+  }
+
+  #keep(threadId: string, epoch: number, messages: readonly Message[]): void {
+    if (this.maxSize === 0) return;
+    const entry = this.#open(threadId);
+    if (entry.epoch !== epoch) this.#reset(entry, epoch);
+    const differ = messages.findIndex((message, i) => entry.messages[i] !== message);
+    if (differ !== -1) this.#place(entry, differ, messages.slice(differ));
+    this.#trim(threadId);
   }
 
   #open(threadId: string): Entry {
@@ -135,11 +142,23 @@ export class TranscriptCache {
 
   /** Forgets the threads that were not used for longest. */
   #trim(inUse: string): void {
+    if (this.maxSize === 0) return this.#drop(inUse);
     for (const threadId of this.#entries.keys()) {
       if (this.#size <= this.maxSize || threadId === inUse) return;
       this.#drop(threadId);
     }
   }
+}
+
+/** Asks for what is missing behind `known`, page by page; as far as it goes. */
+async function gather(known: Message[], { epoch, length }: TranscriptRef, ask: AskThread): Promise<Message[]> {
+  const messages = [...known];
+  while (messages.length < length) {
+    const page = await ask({ epoch, from: messages.length, length }).catch(() => undefined);
+    if (!page || 'stale' in page || page.messages.length === 0) break;
+    messages.push(...page.messages.slice(0, length - messages.length));
+  }
+  return messages;
 }
 
 function sizeOf(message: Message): number {

@@ -27,7 +27,8 @@ export function inProcessBus(): StreamBus {
       listeners.set(threadId, own.add(listener));
       return () => {
         own.delete(listener);
-        if (own.size === 0) listeners.delete(threadId);
+        // Stopped twice, this may be a set that nobody has any more, and another one has taken its place.
+        if (own.size === 0 && listeners.get(threadId) === own) listeners.delete(threadId);
       };
     },
   };
