@@ -1,0 +1,39 @@
+import { appendFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { defineAgent } from '../../../src/agents';
+import { defineTool, type ToolContext } from '../../../src/tools';
+
+/** One line of the file `trace` in the workspace: what a tool did to the world. */
+export interface Trace {
+  thread: string;
+  tool: string;
+  what: 'begins' | 'ends';
+  key: string;
+  attempt: number;
+  pid: number;
+  at: number;
+}
+
+/** Leaves its trace, and waits in the middle for as long as the test has put up a file that says so. */
+async function act(tool: string, ctx: ToolContext): Promise<string> {
+  const leave = (what: Trace['what']) => {
+    const trace: Trace = { thread: ctx.threadId, tool, what, key: ctx.idempotencyKey, attempt: ctx.attempt, pid: process.pid, at: Date.now() };
+    appendFileSync(join(ctx.workspace, 'trace'), `${JSON.stringify(trace)}\n`);
+  };
+  leave('begins');
+  while (existsSync(join(ctx.workspace, `hold-${ctx.threadId}-${tool}`))) {
+    ctx.signal.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  leave('ends');
+  return `${tool} done`;
+}
+
+const input = z.object({ n: z.number().optional() });
+const pure = defineTool({ name: 'pure', description: 'Looks.', input, effect: 'pure', execute: (_, ctx) => act('pure', ctx) });
+const keyed = defineTool({ name: 'keyed', description: 'Writes by key.', input, effect: 'keyed', execute: (_, ctx) => act('keyed', ctx) });
+const once = defineTool({ name: 'once', description: 'Pays.', input, execute: (_, ctx) => act('once', ctx) });
+const asked = defineTool({ name: 'asked', description: 'Asks first.', input, effect: 'keyed', approval: 'always', execute: (_, ctx) => act('asked', ctx) });
+
+export const killable = defineAgent({ name: 'killable', model: 'test-model', instructions: 'Work.', tools: [pure, keyed, once, asked] });
