@@ -21,14 +21,15 @@ const usualUiPort = 8233;
 
 /** A server and a worker in this process, until Ctrl-C. */
 export async function dev(options: DevOptions): Promise<void> {
-  Runtime.install({ logger: new DefaultLogger('WARN') });
   // Before anything is started, so that a wrong file costs nothing.
   const agents = await configuredAgents(options.agents);
   const release = options.memory ? () => undefined : claim(options.data);
   let server: TemporalServer | undefined;
-  // Until the worker runs, Ctrl-C would end us without a word; the server then goes with us.
   try {
     server = await provide(options);
+    // Not sooner: it takes Ctrl-C over, for workers to drain, and getting Temporal may take minutes that should be easy to end. Without
+    // it Ctrl-C ends this process at once, and the server with it.
+    Runtime.install({ logger: new DefaultLogger('WARN') });
     const connection = await NativeConnection.connect({ address: server.address });
     const taskQueue = options.taskQueue ?? readConfig().taskQueue;
     const worker = await createWorker({

@@ -32,8 +32,14 @@ function scene() {
   } as unknown as Thread;
   const prompt = createPrompt({ input, output });
   const gone: unknown[] = [];
-  const approvals = askPerson(thread, { prompt, write: (text) => void output.write(text), by: 'dana', onGone: (error) => gone.push(error) });
-  const sees = (text: string | RegExp) => until(`the screen shows ${text}, it shows: ${screen}`, () => (typeof text === 'string' ? screen.includes(text) : text.test(screen)));
+  const approvals = askPerson(thread, {
+    prompt,
+    write: (text) => void output.write(text),
+    by: 'dana',
+    onGone: (error) => gone.push(error),
+  });
+  const sees = (text: string | RegExp) =>
+    until(`the screen shows ${text}, it shows: ${screen}`, () => (typeof text === 'string' ? screen.includes(text) : text.test(screen)));
   /** Answers a question once it is there. */
   const answer = async (question: string | RegExp, line: string) => {
     await sees(question);

@@ -16,9 +16,21 @@ function shown(events: AgentEvent[], options: Partial<ViewOptions> = {}): string
   return events.map(view).join('');
 }
 
-function answer(content: string, { attempt = 1, ...rest }: Partial<AssistantMessage> = {}, extra: Partial<EventData['thread.message.completed']> = {}): AgentEvent {
+function answer(
+  content: string,
+  { attempt = 1, ...rest }: Partial<AssistantMessage> = {},
+  extra: Partial<EventData['thread.message.completed']> = {},
+): AgentEvent {
   const message: AssistantMessage = { id: 'm', role: 'assistant', content, toolCalls: [], attempt, ...rest };
-  return event('thread.message.completed', { stepId: 's', message, finishReason: 'stop', usage, model: 'gpt', durationMs: 1_500, ...extra });
+  return event('thread.message.completed', {
+    stepId: 's',
+    message,
+    finishReason: 'stop',
+    usage,
+    model: 'gpt',
+    durationMs: 1_500,
+    ...extra,
+  });
 }
 
 function delta(contentChunk: string, more: Partial<EventData['thread.message.delta']> = {}): AgentEvent {
@@ -43,24 +55,37 @@ describe('the text of a model', () => {
 
   test('goes on where it was when a snapshot holds only the newest end of a long text', () => {
     const text = Array.from({ length: 5_000 }, (_, i) => `word${i} `).join('');
-    const printed = shown([delta(text.slice(0, 20_000), { snapshot: true }), delta(text.slice(8_000, 30_000), { snapshot: true }), answer(text)]);
+    const printed = shown([
+      delta(text.slice(0, 20_000), { snapshot: true }),
+      delta(text.slice(8_000, 30_000), { snapshot: true }),
+      answer(text),
+    ]);
     expect(printed).toBe(`${text}\n${footer}`);
   });
 
   test('says that it begins again when an attempt was lost in the middle', () => {
     const again = '\n↻ lost in the middle; the model begins again (attempt 2)\n';
-    expect(shown([delta('Hello th'), delta('Good', { attempt: 2, restart: true }), delta(' day.', { attempt: 2 }), answer('Good day.', { attempt: 2 })])).toBe(
-      `Hello th${again}Good day.\n${footer}`,
-    );
-    expect(shown([delta('Hello th', { snapshot: true }), delta('Good', { attempt: 2, snapshot: true }), answer('Good day.', { attempt: 2 })])).toBe(
-      `Hello th${again}Good day.\n${footer}`,
-    );
+    expect(
+      shown([
+        delta('Hello th'),
+        delta('Good', { attempt: 2, restart: true }),
+        delta(' day.', { attempt: 2 }),
+        answer('Good day.', { attempt: 2 }),
+      ]),
+    ).toBe(`Hello th${again}Good day.\n${footer}`);
+    expect(
+      shown([delta('Hello th', { snapshot: true }), delta('Good', { attempt: 2, snapshot: true }), answer('Good day.', { attempt: 2 })]),
+    ).toBe(`Hello th${again}Good day.\n${footer}`);
     // The second attempt was over before anything was seen of it.
-    expect(shown([delta('Hello th', { snapshot: true }), answer('Good day.', { attempt: 2 })])).toBe(`Hello th${again}Good day.\n${footer}`);
+    expect(shown([delta('Hello th', { snapshot: true }), answer('Good day.', { attempt: 2 })])).toBe(
+      `Hello th${again}Good day.\n${footer}`,
+    );
   });
 
   test('what comes late of an attempt that was given up is not shown', () => {
-    expect(shown([delta('Good', { attempt: 2, restart: true }), delta('lo there', { attempt: 1 }), answer('Good day.', { attempt: 2 })])).toBe(`Good day.\n${footer}`);
+    expect(
+      shown([delta('Good', { attempt: 2, restart: true }), delta('lo there', { attempt: 1 }), answer('Good day.', { attempt: 2 })]),
+    ).toBe(`Good day.\n${footer}`);
   });
 
   test('a refusal is shown like a text', () => {
@@ -70,7 +95,15 @@ describe('the text of a model', () => {
 
 describe('retries', () => {
   const failed = { kind: 'rate-limit', message: 'limits the rate', waitMs: 2_000 } as const;
-  const retry = event('agent.llm.retry', { turn: 1, nextAttempt: 2, maxAttempts: 5, delayMs: 2_000, delaySource: 'retry-after', failureKind: 'rate-limit', message: 'limits the rate' });
+  const retry = event('agent.llm.retry', {
+    turn: 1,
+    nextAttempt: 2,
+    maxAttempts: 5,
+    delayMs: 2_000,
+    delaySource: 'retry-after',
+    failureKind: 'rate-limit',
+    message: 'limits the rate',
+  });
 
   test('are shown as they happen, with the wait and where it comes from', () => {
     expect(shown([retry])).toBe('↻ rate-limit: limits the rate. Attempt 2 of 5 in 2.0 s, as the provider asks\n');
@@ -78,7 +111,9 @@ describe('retries', () => {
 
   test('are shown with the answer where they could not be seen live, and only once', () => {
     expect(shown([answer('Hi', {}, { attempts: [failed] })])).toBe(`↻ rate-limit: limits the rate (then waited 2.0 s)\nHi\n${footer}`);
-    expect(shown([event('agent.run.step.created', { stepId: 's', turn: 1 }), retry, answer('Hi', {}, { attempts: [failed] })]).match(/↻/g)).toHaveLength(1);
+    expect(
+      shown([event('agent.run.step.created', { stepId: 's', turn: 1 }), retry, answer('Hi', {}, { attempts: [failed] })]).match(/↻/g),
+    ).toHaveLength(1);
   });
 });
 
@@ -87,7 +122,17 @@ describe('tool calls', () => {
   const made = event('thread.run.step.tool_call.completed_by_llm', { stepId: 's', toolCall: call });
   const begun = event('agent.tool.execution.started', { stepId: 's', toolCallId: 'c', name: 'shell' });
   const ended = (data: Partial<EventData['agent.tool.execution.completed']>) =>
-    event('agent.tool.execution.completed', { stepId: 's', toolCallId: 'c', name: 'shell', status: 'success', isError: false, messageId: 'm2', output: 'ok', durationMs: 1_234, ...data });
+    event('agent.tool.execution.completed', {
+      stepId: 's',
+      toolCallId: 'c',
+      name: 'shell',
+      status: 'success',
+      isError: false,
+      messageId: 'm2',
+      output: 'ok',
+      durationMs: 1_234,
+      ...data,
+    });
 
   test('show what runs, how long it took and what came of it', () => {
     expect(shown([made, begun, ended({})])).toBe('▸ shell npm test\n✓ shell 1.2 s\n    ok\n');
@@ -95,37 +140,64 @@ describe('tool calls', () => {
 
   test('a long output is shown by its beginning and its end', () => {
     const output = Array.from({ length: 50 }, (_, i) => `line ${i + 1}`).join('\n');
-    expect(shown([ended({ output })])).toBe('✓ shell 1.2 s\n    line 1\n    line 2\n    line 3\n    line 4\n    … 43 more lines\n    line 48\n    line 49\n    line 50\n');
+    expect(shown([ended({ output })])).toBe(
+      '✓ shell 1.2 s\n    line 1\n    line 2\n    line 3\n    line 4\n    … 43 more lines\n    line 48\n    line 49\n    line 50\n',
+    );
   });
 
   test('say what went wrong, and how often they were tried', () => {
-    expect(shown([ended({ status: 'unknown', isError: true, output: 'Error: lost', durationMs: undefined })])).toBe('✗ shell unknown\n    Error: lost\n');
+    expect(shown([ended({ status: 'unknown', isError: true, output: 'Error: lost', durationMs: undefined })])).toBe(
+      '✗ shell unknown\n    Error: lost\n',
+    );
     expect(shown([ended({ attempts: 3 })])).toContain('✓ shell 1.2 s · 3 attempts\n');
   });
 
   test('one that never ran is shown with its arguments', () => {
-    expect(shown([made, ended({ status: 'rejected', isError: true, output: 'Error: no such tool' })])).toBe('✗ shell npm test  rejected\n    Error: no such tool\n');
+    expect(shown([made, ended({ status: 'rejected', isError: true, output: 'Error: no such tool' })])).toBe(
+      '✗ shell npm test  rejected\n    Error: no such tool\n',
+    );
   });
 
   test('progress is shown at most once a second, and not twice the same', () => {
     const progress = (message: string, second: number, ms = 0) =>
-      event('agent.tool.progress', { toolCallId: 'c', name: 'shell', attempt: 1, message }, new Date(Date.UTC(2026, 0, 1, 0, 0, second, ms)).toISOString());
+      event(
+        'agent.tool.progress',
+        { toolCallId: 'c', name: 'shell', attempt: 1, message },
+        new Date(Date.UTC(2026, 0, 1, 0, 0, second, ms)).toISOString(),
+      );
     expect(shown([progress('a', 1), progress('b', 1, 500), progress('a', 2), progress('c', 3)])).toBe('    a\n    c\n');
   });
 
   test('an approval shows what is asked, how to answer, and what was decided', () => {
-    const asked = [event('agent.approval.requested', { stepId: 's', toolCall: call, reason: 'It deploys.' }), event('thread.run.requires_action', { pending: [{ kind: 'approval', toolCallId: 'c', name: 'shell', arguments: call.arguments }] })];
-    expect(shown(asked, { hint: ({ toolCallId }) => `answer ${toolCallId}` })).toBe('? shell npm test  needs an approval  It deploys.\n    answer c\n');
-    expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: false, by: 'dana', reason: 'no' })])).toMatch(/^ {2}refused by dana: no/);
-    expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: true, editedArguments: '{"command":"ls"}' })])).toBe('  approved with other arguments: ls\n');
+    const asked = [
+      event('agent.approval.requested', { stepId: 's', toolCall: call, reason: 'It deploys.' }),
+      event('thread.run.requires_action', { pending: [{ kind: 'approval', toolCallId: 'c', name: 'shell', arguments: call.arguments }] }),
+    ];
+    expect(shown(asked, { hint: ({ toolCallId }) => `answer ${toolCallId}` })).toBe(
+      '? shell npm test  needs an approval  It deploys.\n    answer c\n',
+    );
+    expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: false, by: 'dana', reason: 'no' })])).toMatch(
+      /^ {2}refused by dana: no/,
+    );
+    expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: true, editedArguments: '{"command":"ls"}' })])).toBe(
+      '  approved with other arguments: ls\n',
+    );
   });
 });
 
 test.each<[string, AgentEvent, RegExp]>([
   ['failed', event('thread.run.failed', { code: 'auth', message: 'There is no key.' }), /✖ failed \(auth\) There is no key\./],
-  ['incomplete', event('thread.run.incomplete', { limit: 'turns', max: 3, message: 'Limit of 3 turns.' }), /✖ incomplete Limit of 3 turns\./],
+  [
+    'incomplete',
+    event('thread.run.incomplete', { limit: 'turns', max: 3, message: 'Limit of 3 turns.' }),
+    /✖ incomplete Limit of 3 turns\./,
+  ],
   ['cancelled', event('thread.run.cancelled', { by: 'dana', reason: 'enough' }), /✖ cancelled by dana: enough/],
-  ['ended from outside', event('thread.run.expired', { reason: 'terminated', message: 'It was terminated.' }), /✖ ended from outside It was terminated\./],
+  [
+    'ended from outside',
+    event('thread.run.expired', { reason: 'terminated', message: 'It was terminated.' }),
+    /✖ ended from outside It was terminated\./,
+  ],
 ])('a run that %s says why', (_, end, words) => {
   expect(shown([end])).toMatch(words);
 });
@@ -142,7 +214,15 @@ test('what a terminal would obey is taken out of every text', () => {
   const printed = shown([
     delta(evil),
     answer(evil),
-    event('agent.tool.execution.completed', { stepId: 's', toolCallId: 'c', name: 'x', status: 'failed', isError: true, messageId: 'm', output: evil }),
+    event('agent.tool.execution.completed', {
+      stepId: 's',
+      toolCallId: 'c',
+      name: 'x',
+      status: 'failed',
+      isError: true,
+      messageId: 'm',
+      output: evil,
+    }),
     event('thread.run.failed', { code: 'x', message: evil }),
   ]);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { byTurn, type ModelServer, say, startModelServer } from '../../src/testing/model-server';
+import { sharedServer } from '../support/temporal';
+import { until } from '../support/until';
+import { expectOneLine, longhaul, type Running, start } from './command';
+
+const folder = mkdtempSync(join(tmpdir(), 'longhaul-cli-'));
+let model: ModelServer;
+
+beforeAll(async () => {
+  model = await startModelServer(byTurn([say('Hello.')]));
+});
+
+afterAll(async () => {
+  await model.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startDev(...args: string[]): Promise<{ dev: Running; address: string }> {
+  const dev = start(['dev', ...args], { cwd: folder });
+  await dev.says('Ctrl-C stops it all.', 60_000);
+  return { dev, address: /temporal +(\S+)/.exec(dev.stderr())?.[1] ?? '' };
+}
+
+async function answers(address: string): Promise<boolean> {
+  const [host = '', port] = address.split(':');
+  const { connect } = await import('node:net');
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), host);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+test('dev serves a run from another process, ends with nothing left behind on Ctrl-C, and has the threads again at its next start', async () => {
+  const { dev, address } = await startDev();
+  expect(dev.stderr()).toMatch(/web ui +http:\/\/127\.0\.0\.1:\d+/);
+  expect(dev.stderr()).toContain('agents     coder on task queue longhaul');
+  expect(dev.stderr()).toContain('OPENAI_API_KEY is not set');
+
+  const env = { TEMPORAL_ADDRESS: address };
+  const failed = await longhaul(['run', '--thread', 'kept', 'hello'], { env });
+  expect(failed.stdout).toMatch(/✖ failed \(auth\) .*Set OPENAI_API_KEY, or OPENAI_BASE_URL/);
+  expect(failed.code).toBe(1);
+
+  const second = await longhaul(['dev'], { cwd: folder });
+  expectOneLine(second, /runs in this folder already \(process \d+/);
+  expect(second.code).toBe(1);
+
+  dev.child.kill('SIGINT');
+  expect((await dev.ended).code).toBe(0);
+  expect(await answers(address)).toBe(false);
+
+  const again = await startDev();
+  expect((await longhaul(['show', 'kept'], { env: { TEMPORAL_ADDRESS: again.address } })).stdout).toMatch(
+    /status +failed \(workflow failed\)/,
+  );
+  // Not even SIGKILL leaves the server behind.
+  again.dev.child.kill('SIGKILL');
+  await again.dev.ended;
+  await until('the server is gone', async () => !(await answers(again.address)), 10_000);
+}, 120_000);
+
+test('worker runs the agents of a file on a task queue, and drains on SIGTERM', async () => {
+  const file = join(folder, 'agents.js');
+  const agents = JSON.stringify(join(__dirname, '../../src/agents/index.ts'));
+  writeFileSync(
+    file,
+    `const { defineAgent } = require(${agents});\nexports.greeter = defineAgent({ name: 'greeter', model: 'test-model', instructions: 'Greet.' });\n`,
+  );
+  const { address } = sharedServer();
+  const queue = `cli-${randomUUID()}`;
+  const env = { TEMPORAL_ADDRESS: address, OPENAI_BASE_URL: model.url };
+  const worker = start(['worker', '--agents', file, '--task-queue', queue], { env });
+  await worker.says(`longhaul worker: agents greeter on task queue ${queue}`, 30_000);
+
+  const { code, stdout } = await longhaul(['run', '--agent', 'greeter', '--task-queue', queue, 'hello'], { env });
+  expect(stdout).toContain('Hello.\n');
+  expect(code).toBe(0);
+
+  worker.child.kill('SIGTERM');
+  expect(await worker.ended).toMatchObject({ code: 0 });
+}, 60_000);
+
+test.each([
+  ['an agents file that does not exist', ['worker', '--agents', 'nowhere.js'], /^error: The agents' file .*nowhere\.js does not exist/],
+  [
+    'the same for dev, before it starts anything',
+    ['dev', '--agents', 'nowhere.js'],
+    /^error: The agents' file .*nowhere\.js does not exist/,
+  ],
+])('%s is told in one line', async (_, args, words) => {
+  const ended = await longhaul(args, { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
+  expectOneLine(ended, words);
+  expect(ended.code).toBe(1);
+});
+
+test('a worker without a Temporal server says where it looked and what to do', async () => {
+  const ended = await longhaul(['worker'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
+  expectOneLine(ended, /^error: Temporal can't be reached at 127\.0\.0\.1:9.*longhaul dev.*TEMPORAL_ADDRESS/);
+  expect(ended.code).toBe(1);
+});
