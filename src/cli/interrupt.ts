@@ -20,18 +20,18 @@ export function onInterrupt(thread: Thread, { output, prompt, leave }: { output:
     if (presses > 1) return leave();
     if (!prompt) return note(`\nCtrl-C again leaves; the thread goes on. To end it: longhaul cancel ${thread.id}`);
     output.hold();
-    offer(thread, prompt)
-      .then((choice) => {
-        if (choice === 'leave') leave();
-      })
+    void offer(thread, prompt)
       .catch((error) => {
-        // Left by a second Ctrl-C, or the end of the input.
-        if (error?.name === 'NoAnswer') leave();
-        else note(lineOf(error));
+        // A second Ctrl-C, or the end of the input.
+        if (error?.name === 'NoAnswer') return 'leave';
+        note(lineOf(error));
+        return 'stay';
       })
-      .finally(() => {
+      .then((choice) => {
         presses = 0;
-        output.release();
+        // What came meanwhile is not shown to whoever leaves.
+        if (choice === 'leave') leave();
+        else output.release();
       });
   };
   process.on('SIGINT', pressed);

@@ -25,29 +25,34 @@ export interface PromptStreams {
 export function createPrompt(streams: PromptStreams): Prompt {
   const closing = new AbortController();
   let preempt = new AbortController();
+  let open: Promise<unknown> = Promise.resolve();
   let urgent: Promise<unknown> | undefined;
 
-  const ask = async (question: string, signal?: AbortSignal): Promise<string> => {
-    for (;;) {
-      await urgent?.catch(() => undefined);
-      const preempted = preempt.signal;
-      try {
-        return await askOnce(streams, question, AbortSignal.any([closing.signal, preempted, ...(signal ? [signal] : [])]));
-      } catch (error) {
-        if (!preempted.aborted || closing.signal.aborted || signal?.aborted) throw error;
-      }
-    }
+  /** A question's reader must be gone before the next begins: closing it would take the input away from the newer one. */
+  const next = (question: string, signal: AbortSignal): Promise<string> => {
+    const answer = open.then(() => askOnce(streams, question, signal));
+    open = answer.catch(() => undefined);
+    return answer;
   };
 
   return {
-    ask,
+    async ask(question, signal) {
+      for (;;) {
+        await urgent;
+        const preempted = preempt.signal;
+        try {
+          return await next(question, AbortSignal.any([closing.signal, preempted, ...(signal ? [signal] : [])]));
+        } catch (error) {
+          if (!preempted.aborted || closing.signal.aborted || signal?.aborted) throw error;
+        }
+      }
+    },
     askFirst(question) {
       preempt.abort();
       preempt = new AbortController();
-      const answer = askOnce(streams, question, closing.signal);
-      urgent = answer.finally(() => {
-        urgent = undefined;
-      });
+      const answer = next(question, closing.signal);
+      // Whoever hears the answer acts on it before the other question is asked again.
+      urgent = open.then(() => new Promise((resolve) => setImmediate(resolve)));
       return answer;
     },
     close: () => closing.abort(),
