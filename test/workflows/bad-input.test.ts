@@ -61,7 +61,8 @@ const wrongStarts: [string, object, RegExp][] = [
   ['a message of more than 1.5 MB', { input: 'é'.repeat(800_000) }, /1600002 bytes.*at most 1500000/],
 ];
 
-test.each(wrongStarts)('a start with %s is refused by the client, in words', async (_, { input, ...options }: never, words) => {
+test.each(wrongStarts)('a start with %s is refused by the client, in words', async (_, request, words) => {
+  const { input, ...options } = request as { input: string };
   expect(await thrownBy(rig.client.start(agent, input, options))).toMatchObject({ name: 'LonghaulError', code: 'invalid-input', message: expect.stringMatching(words) });
 });
 

@@ -1,0 +1,39 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Rig, startRig, until } from '../support/rig';
+import { startServer } from '../support/temporal';
+import { toFile } from './history-file';
+import { agent, representativeRuns } from './representative-runs';
+
+const folder = join(__dirname, 'histories');
+
+/**
+ * Writes the histories anew: `npx jest --testMatch '**/test/replay/record.ts'`. To be done when a change of the workflow's commands is
+ * meant, and no thread that began before it need go on.
+ */
+test('the representative runs are recorded', async () => {
+  const script = (request: Parameters<(typeof representativeRuns)[string]['replies']>[0]) =>
+    (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
+  const server = await startServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 60 } });
+  const usual = await startRig({ script, agents: [agent], bus: true });
+  const short = await startRig({ script, agents: [agent], address: server.address, bus: true });
+  mkdirSync(folder, { recursive: true });
+  for (const file of readdirSync(folder)) rmSync(join(folder, file));
+  for (const [name, run] of Object.entries(representativeRuns)) await recordRun(run.short ? short : usual, name);
+}, 120_000);
+
+async function recordRun({ client }: Rig, name: string): Promise<void> {
+  const { act, mode } = representativeRuns[name] ?? {};
+  const thread = await client.start(agent, name, { ...(mode && { mode }) });
+  await act?.(thread);
+  const handle = client.temporal.workflow.getHandle(thread.id);
+  await until(() => handle.describe(), (now) => now.status.name !== 'RUNNING', 30_000);
+  let execution: string | undefined = (await handle.describe()).runId;
+  const executions: string[] = [];
+  while (execution) {
+    const history = await client.temporal.workflow.getHandle(thread.id, execution).fetchHistory();
+    executions.unshift(toFile(history));
+    execution = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
+  }
+  executions.forEach((json, i) => writeFileSync(join(folder, `${name}${executions.length > 1 ? `-${i + 1}` : ''}.json`), json));
+}

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import { LonghaulClient } from '../../src/client';
+import { workflowType } from '../../src/contract/thread';
+import { callTools, hang, say, slowly } from '../../src/testing/model-server';
+import { defineTool } from '../../src/tools';
+import { collect, type Rig, startRig, until } from '../support/rig';
+import { startServer } from '../support/temporal';
+import { gate, ofType, requestsOf, scenes, story, thrownBy, typesOf } from './scenes';
+
+const { script, scene } = scenes();
+const talkative = defineTool({
+  name: 'talkative',
+  description: 'Says how far it is.',
+  input: z.object({}),
+  effect: 'pure',
+  async execute(_, ctx) {
+    for (let percent = 0; percent <= 100; percent += 20) {
+      ctx.progress(`${percent} %`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    return 'ready';
+  },
+});
+const agent = defineAgent({ name: 'talker', model: 'test-model', instructions: 'Talk.', tools: [talkative] });
+
+let rig: Rig;
+let unattended: Rig;
+let reading: Promise<{ error: Error & { code?: string }; ms: number }>;
+beforeAll(async () => {
+  // Without a bus: as any other process sees the thread.
+  rig = await startRig({ script, agents: [agent] });
+  unattended = await startRig({ script, agents: [agent], workers: 0, client: { requestTimeoutMs: 1_000 } });
+  const thread = await unattended.client.start(agent, 'Is anybody there?');
+  const began = Date.now();
+  // Half a minute, spent beside the other tests.
+  reading = thrownBy(collect(thread.events())).then((error) => ({ error, ms: Date.now() - began }));
+});
+
+test('a reader and a result outlive a server that is away for twenty seconds, and so does the worker', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'longhaul-restart-'));
+  try {
+    const dbFilename = join(folder, 'temporal.db');
+    const server = await startServer({ dbFilename });
+    const lone = await startRig({ script, agents: [agent], address: server.address });
+    const held = gate();
+    const input = scene(async ({ turn }) => {
+      if (turn === 1) await held.opened;
+      return turn === 0 ? callTools([{ name: 'talkative', args: {} }]) : say('still here');
+    });
+    const thread = await lone.client.start(agent, input);
+    const events = collect(thread.events({ live: false }));
+    const result = thread.result();
+    await until(() => thread.status(), (status) => status.turn === 2);
+    server.kill();
+    held.open();
+    const later = thread.status();
+    const another = lone.client.start(agent, scene([say('begun in the dark')]), { id: `dark-${lone.taskQueue}` });
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    await startServer({ dbFilename, port: Number(server.address.split(':')[1]) });
+    expect(await result).toMatchObject({ status: 'completed', output: 'still here' });
+    expect((await events).map((event) => 'seq' in event && event.seq)).toEqual((await events).map((_, i) => i + 1));
+    expect(await later).toMatchObject({ threadId: thread.id });
+    expect(await (await another).result()).toMatchObject({ output: 'begun in the dark' });
+    await Promise.all(lone.workers.map((worker) => worker.stop()));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 120_000);
+
+test('a start needs no worker; what needs one says within its deadline that none is up, and the thread goes on when it is', async () => {
+  const input = scene([say('late but here')]);
+  const thread = await unattended.client.start(agent, input);
+  for (const request of [() => thread.status(), () => thread.send('hello?'), () => thread.messages(), () => thread.cancel()]) {
+    const began = Date.now();
+    expect(await thrownBy(request())).toMatchObject({ name: 'LonghaulError', code: 'no-worker', message: expect.stringMatching(/no worker answers.*longhaul worker/) });
+    expect(Date.now() - began).toBeLessThan(8_000);
+  }
+  const { error, ms } = await reading;
+  expect(error).toMatchObject({ code: 'no-worker', message: expect.stringContaining('no worker answers') });
+  expect(ms).toBeLessThan(60_000);
+}, 90_000);
+
+test('a thread is found again by its id from anywhere, and its reader by its seq', async () => {
+  const thread = await rig.client.start(agent, scene([say('found')]));
+  const told = await story(thread);
+  const elsewhere = await LonghaulClient.connect({ connection: { address: rig.address } });
+  try {
+    const same = elsewhere.attach(thread.id);
+    expect(await same.result()).toMatchObject({ output: 'found' });
+    expect(await collect(same.events({ from: 5, live: false }))).toEqual(told.slice(4));
+    expect(await collect(same.events({ from: told.length + 10, live: false }))).toEqual([]);
+  } finally {
+    await elsewhere.close();
+  }
+});
+
+test('a terminated thread ends its readers with a terminal event, and its result says so', async () => {
+  const input = scene([hang()]);
+  const thread = await rig.client.start(agent, input);
+  const events = collect(thread.events());
+  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await rig.client.temporal.workflow.getHandle(thread.id).terminate('enough');
+  const told = await events;
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.expired', seq: told.length, data: { reason: 'terminated', message: expect.stringContaining(thread.id) } });
+  expect(told.at(-1)?.runId).toBe(told[0]?.runId);
+  expect((await collect(thread.events({ live: false }))).at(-1)?.type).toBe('thread.run.expired');
+  expect(await thrownBy(thread.result())).toMatchObject({ code: 'thread-terminated' });
+});
+
+test('a thread that ran out of its time ends its readers with a terminal event', async () => {
+  const input = scene([hang()]);
+  const workflowId = `timed-${rig.taskQueue}`;
+  await rig.client.temporal.workflow.start(workflowType, { workflowId, taskQueue: rig.taskQueue, args: [{ agent: 'talker', input }], workflowExecutionTimeout: '2s' });
+  const told = await collect(rig.client.attach(workflowId).events());
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.expired', data: { reason: 'timed-out' } });
+});
+
+test('a reader without a bus sees the text grow about twice a second, and then the whole', async () => {
+  const text = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
+  const thread = await rig.client.start(agent, scene([slowly(say(text), { chunkMs: 100, chunkSize: 10 })]));
+  const events = await collect(thread.events());
+  const texts = events.flatMap((event) => (event.type === 'thread.message.delta' ? [event.data] : []));
+  expect(texts.length).toBeGreaterThanOrEqual(4);
+  for (const [i, { contentChunk = '', snapshot, messageId }] of texts.entries()) {
+    expect(snapshot).toBe(true);
+    expect(text.startsWith(contentChunk)).toBe(true);
+    expect(contentChunk.length).toBeGreaterThan(texts[i - 1]?.contentChunk?.length ?? 0);
+    expect(messageId).toBe(ofType(events, 'thread.message.completed')[0]?.data.message.id);
+  }
+  expect(typesOf(events).lastIndexOf('thread.message.delta')).toBeLessThan(typesOf(events).indexOf('thread.message.completed'));
+});
+
+test('a reader without a bus sees how far a tool is', async () => {
+  const thread = await rig.client.start(agent, scene([callTools([{ name: 'talkative', args: {}, id: 'call_t' }]), say('done')]));
+  const progress = (await collect(thread.events())).flatMap((event) => (event.type === 'agent.tool.progress' ? [event.data] : []));
+  expect(progress.length).toBeGreaterThanOrEqual(1);
+  for (const one of progress) expect(one).toMatchObject({ toolCallId: 'call_t', message: expect.stringMatching(/^\d+ %$/) });
+});
+
+test('a reader that is told to stop stops, without an error and without harm', async () => {
+  const input = scene([hang()]);
+  const thread = await rig.client.start(agent, input);
+  const stop = new AbortController();
+  const events = collect(thread.events({ signal: stop.signal }));
+  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  stop.abort();
+  expect(typesOf(await events)).not.toContain('thread.run.cancelled');
+  expect(await thread.status()).toMatchObject({ status: 'in_progress' });
+  await thread.cancel();
+  await story(thread);
+});
+
+test('threads are listed with their agent and how they are', async () => {
+  const thread = await rig.client.start(agent, scene([say('listed')]));
+  await thread.result();
+  const query = `TaskQueue = '${rig.taskQueue}'`;
+  const listed = await until(() => rig.client.list({ query }), (list) => list.some((one) => one.id === thread.id && one.status === 'completed'), 20_000);
+  expect(listed.find((one) => one.id === thread.id)).toMatchObject({ agent: 'talker', execution: 'COMPLETED', status: 'completed', startedAt: expect.any(Date), closedAt: expect.any(Date) });
+  expect(await rig.client.list({ query, limit: 2 })).toHaveLength(2);
+});
