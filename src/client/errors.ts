@@ -27,19 +27,39 @@ export class LonghaulError extends Error {
 
 /** Numbers of gRPC's status codes. */
 export const grpc = {
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
   resourceExhausted: 8,
   failedPrecondition: 9,
+  aborted: 10,
+  internal: 13,
   unavailable: 14,
-  invalidArgument: 3,
-  cancelled: 1,
 } as const;
 
 /** The gRPC status somewhere in the causes of an error. */
 export function grpcCode(error: unknown): number | undefined {
-  for (let at = error as { code?: unknown; cause?: unknown } | undefined; at; at = at.cause as typeof at) {
-    if (typeof at.code === 'number') return at.code;
-  }
+  for (const at of causesOf(error)) if (typeof at.code === 'number') return at.code;
   return undefined;
+}
+
+/** What an error and its causes say, in one text. */
+export function wordsOf(error: unknown): string {
+  return causesOf(error)
+    .map(({ message }) => message)
+    .join(': ');
+}
+
+interface Cause {
+  code?: unknown;
+  message?: unknown;
+  cause?: unknown;
+}
+
+function causesOf(error: unknown): Cause[] {
+  const all: Cause[] = [];
+  for (let at = error as Cause | null | undefined; at && all.length < 10; at = at.cause as Cause | null | undefined) all.push(at);
+  return all;
 }

@@ -1,26 +1,50 @@
 import type { Connection } from '@temporalio/client';
-import { grpc, grpcCode, LonghaulError } from './errors';
+import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
+import { isNoWorker } from './thread-errors';
 
 /** Longer than a server takes to come back. The SDK gives up after 15 to 20 s. */
 const patienceMs = 90_000;
+/** A server that is just coming up answers with these for a few seconds; one that goes on doing so means it. */
+const startingUp: readonly number[] = [grpc.aborted, grpc.internal, grpc.unknown];
+const startingUpMs = 20_000;
+/** Workers look for a server that went away every ten seconds, so that what needs one must wait longer than that once it is back. */
+const workersReturnMs = 20_000;
 
 /** Does something that may safely be done twice, until the server is there to do it. Each try has its own deadline. */
 export async function persist<T>(connection: Connection, what: string, action: () => Promise<T>, deadlineMs = 10_000): Promise<T> {
-  const until = Date.now() + patienceMs;
+  const began = Date.now();
+  let withinMs = deadlineMs;
   for (let wait = 200; ; wait = Math.min(wait * 2, 2_000)) {
     try {
-      return await connection.withDeadline(Date.now() + deadlineMs, action);
+      return await connection.withDeadline(Date.now() + withinMs, action);
     } catch (error) {
-      if (grpcCode(error) !== grpc.unavailable) throw error;
-      if (Date.now() + wait > until) {
-        throw new LonghaulError(
-          'unreachable',
-          `${what}: Temporal was away for ${patienceMs / 1000} s (${(error as Error).message}). Is it running?`,
-          undefined,
-          { cause: error },
-        );
+      const away = grpcCode(error) === grpc.unavailable || (isNoWorker(error) && (await isAway(connection)));
+      const code = away ? grpc.unavailable : (grpcCode(error) ?? grpc.invalidArgument);
+      const waitedMs = Date.now() + wait - began;
+      if (startingUp.includes(code) && waitedMs > startingUpMs) throw error;
+      if (code !== grpc.unavailable && !startingUp.includes(code)) throw error;
+      if (waitedMs > patienceMs) {
+        const message = `${what}: Temporal was away for ${patienceMs / 1000} s (${wordsOf(error)}). Is it running?`;
+        throw new LonghaulError('unreachable', message, undefined, { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await pause(wait);
+      if (!away) continue;
+      while (Date.now() - began < patienceMs && (await isAway(connection))) await pause(500);
+      withinMs = Math.max(deadlineMs, workersReturnMs);
     }
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** A deadline may pass because no worker answers, or because the server is away and the SDK tried again until then. */
+async function isAway(connection: Connection): Promise<boolean> {
+  try {
+    await connection.withDeadline(Date.now() + 2_000, () => connection.workflowService.getSystemInfo({}));
+    return false;
+  } catch {
+    return true;
   }
 }

@@ -31,8 +31,9 @@ export async function askWorkflow<T, Args extends unknown[]>(client: Client, ask
     try {
       return await persist(client.connection as Connection, what, () => handle.query(query, ...args), Math.min(deadlineMs, leftMs));
     } catch (error) {
-      const busy = grpcCode(error) === grpc.resourceExhausted;
-      if (!busy && !isNoWorker(error)) throw error;
+      // Failed precondition, beside "no poller": the workflow's task fails at the moment, or its history is not there yet.
+      const later: unknown[] = [grpc.resourceExhausted, grpc.failedPrecondition];
+      if (!later.includes(grpcCode(error)) && !isNoWorker(error)) throw error;
       if (Date.now() >= until) throw noWorker(threadId, what, error);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -1,10 +1,10 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { grpc, grpcCode, LonghaulError } from './errors';
+import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 
 /** What a failed request to a thread means for whoever made it. */
 export function explain(threadId: string, what: string, error: unknown): unknown {
   if (error instanceof LonghaulError) return error;
-  const { name, message, cause } = error as Error & { cause?: Error };
+  const { name, message, cause } = (error ?? {}) as Error & { cause?: Error };
   if (name === 'WorkflowUpdateFailedError') {
     const reason = cause?.message ?? message;
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
@@ -13,7 +13,7 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });
   }
   if (error instanceof WorkflowNotFoundError || name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound) {
-    const closed = /already completed|already closed/i.test(`${message} ${cause?.message ?? ''}`);
+    const closed = /already completed|already closed/i.test(wordsOf(error));
     return closed
       ? new LonghaulError('thread-closed', `${what}: thread "${threadId}" is over; start a new one`, undefined, { cause: error })
       : new LonghaulError(
@@ -24,19 +24,18 @@ export function explain(threadId: string, what: string, error: unknown): unknown
         );
   }
   if (isNoWorker(error)) return noWorker(threadId, what, error);
-  return error;
+  if (grpcCode(error) === undefined) return error;
+  return new LonghaulError('unreachable', `${what}: Temporal did not do it for thread "${threadId}": ${wordsOf(error)}`, undefined, {
+    cause: error,
+  });
 }
 
 /** Whether nobody was there to answer: a deadline that passed, or the server's own word for it. */
 export function isNoWorker(error: unknown): boolean {
   const code = grpcCode(error);
-  const { name } = error as Error;
+  const { name } = (error ?? {}) as Error;
   if (name === 'WorkflowUpdateRPCTimeoutOrCancelledError') return true;
-  return (
-    code === grpc.deadlineExceeded ||
-    code === grpc.cancelled ||
-    (code === grpc.failedPrecondition && /poller/i.test((error as Error).message))
-  );
+  return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test(wordsOf(error)));
 }
 
 export function noWorker(threadId: string, what: string, cause?: unknown): LonghaulError {
