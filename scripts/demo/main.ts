@@ -42,11 +42,11 @@ async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSi
   screen.say(`a small broken program is in ${stage.project.folder}\n`);
 
   const thread = await stage.client.start('coder', task);
-  const { completed, killedAt, failure } = await watch(stage, thread, first, screen, signal);
+  const { completed, killedAt, startMs, failure } = await watch(stage, thread, first, screen, signal);
   if (failure) throw failure;
   if (!completed) return false;
   const counted = await tally(thread, killedAt);
-  process.stdout.write(summary(counted, stage.project.published()));
+  process.stdout.write(summary(counted, { published: stage.project.published(), startMs }));
   if (killedAt === undefined) screen.say('the run was over before its worker could be killed in the middle of a model call');
   await showAround(stage, `/namespaces/${stage.namespace}/workflows/${thread.id}/${counted.execution}/history`, keep, screen, signal);
   return true;
@@ -65,6 +65,8 @@ async function showAround(stage: Stage, path: string, keep: boolean, screen: Scr
 interface Watched {
   completed: boolean;
   killedAt?: number;
+  /** What the second worker needed to start. */
+  startMs?: number;
   failure?: unknown;
 }
 
@@ -79,7 +81,9 @@ async function watch(stage: Stage, thread: Thread, worker: WorkerProcess, screen
   let replacement: Promise<void> = Promise.resolve();
   const moment = killMoment(() => {
     watched.killedAt = Date.now();
-    replacement = replaceWorker(stage, worker, screen).catch(fail);
+    replacement = replaceWorker(stage, worker, screen).then((ms) => {
+      watched.startMs = ms;
+    }, fail);
   });
   const { approvals, prompt } = answers(thread, screen, fail);
   try {
@@ -98,11 +102,13 @@ async function watch(stage: Stage, thread: Thread, worker: WorkerProcess, screen
   return watched;
 }
 
-async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen): Promise<void> {
+async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen): Promise<number> {
   await worker.kill();
   screen.say(pc.red(`kill -9 ${worker.pid}: the worker is gone, in the middle of the model's answer`));
+  const began = performance.now();
   const next = await stage.startWorker();
   screen.say(`worker 2 is process ${next.pid}; it knows nothing but what Temporal tells it`);
+  return performance.now() - began;
 }
 
 /** The person at the terminal, or, where there is none, the demo itself, which says so. */

@@ -3,7 +3,7 @@ import { bytes, count, duration } from '../../src/cli/words';
 import type { Tally } from './tally';
 
 /** The end of the demo, from what was counted. */
-export function summary(tally: Tally, published: number): string {
+export function summary(tally: Tally, { published, startMs }: { published: number; startMs?: number }): string {
   const row = (name: string, value: string, from: string) => `  ${name.padEnd(22)} ${pc.bold(value.padEnd(12))} ${pc.dim(from)}`;
   return [
     '',
@@ -16,7 +16,7 @@ export function summary(tally: Tally, published: number): string {
     row(
       'taken over after',
       tally.takeoverMs === undefined ? '-' : duration(tally.takeoverMs),
-      'from the kill to the next attempt, in another process',
+      startMs === undefined ? '' : `from the kill to the next attempt; the new process took ${duration(startMs)} of it to start`,
     ),
     row('workers', String(tally.workers.length), tally.workers.join(', ')),
     row('history', bytes(tally.historyBytes), `${tally.historyEvents} events; each message is in it once`),

@@ -45,13 +45,19 @@ function addProcesses(program: Command): void {
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option('--data <folder>', 'where threads are kept from one start to the next', '.longhaul')
     .option('--memory', 'keep nothing')
-    .action(async (options) => (require('./dev') as typeof import('./dev')).dev(options));
+    .action(async (options) => {
+      const { dev }: typeof import('./dev') = require('./dev');
+      await dev(options);
+    });
   program
     .command('worker')
     .description('a worker, which runs agents; ends, drained, on SIGTERM and Ctrl-C')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
-    .action(async (options) => (require('./worker') as typeof import('./worker')).worker(options));
+    .action(async (options) => {
+      const { worker }: typeof import('./worker') = require('./worker');
+      await worker(options);
+    });
 }
 
 function addRun(program: Command): void {
@@ -66,7 +72,10 @@ function addRun(program: Command): void {
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
     .option('--yes', 'approve every call that asks')
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
-    .action(async (input, options) => (require('./run') as typeof import('./run')).run(input, options));
+    .action(async (input, options) => {
+      const { run }: typeof import('./run') = require('./run');
+      await run(input, options);
+    });
 }
 
 function addReaders(program: Command): void {
@@ -77,30 +86,41 @@ function addReaders(program: Command): void {
     .addOption(new Option('--from <seq>', 'first event wanted').argParser(wholeNumber).default(1))
     .option('--no-follow', 'stop at what there is')
     .option('--json', 'one event a line')
-    .action(async (thread, options) => (require('./events') as typeof import('./events')).events(thread, options));
+    .action(async (thread, options) => {
+      const { events }: typeof import('./events') = require('./events');
+      await events(thread, options);
+    });
   program
     .command('list')
     .description('threads, newest first')
     .option('--query <filter>', `a list filter of Temporal's, such as "AgentStatus = 'requires_action'"`)
     .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(20))
     .option('--json', 'one thread a line')
-    .action(async (options) => (require('./list') as typeof import('./list')).list(options));
+    .action(async (options) => {
+      const { list }: typeof import('./list') = require('./list');
+      await list(options);
+    });
   program
     .command('show')
     .description('how a thread stands: status, usage, what it waits for, its messages, its history')
     .argument('<thread>')
     .option('--json', 'as one JSON object')
-    .action(async (thread, options) => (require('./show') as typeof import('./show')).show(thread, options));
+    .action(async (thread, options) => {
+      const { show }: typeof import('./show') = require('./show');
+      await show(thread, options);
+    });
 }
 
 function addRequests(program: Command): void {
-  const requests = () => require('./requests') as typeof import('./requests');
   const by = new Option('--by <who>', 'who decides; kept in the log');
   program
     .command('send')
     .description('say something to a thread: taken in at its next turn, or as the next run of a conversation')
     .arguments('<thread> <text>')
-    .action(async (thread, text) => requests().send(thread, text));
+    .action(async (thread, text) => {
+      const { send }: typeof import('./requests') = require('./requests');
+      await send(thread, text);
+    });
   program
     .command('approve')
     .description('let a waiting call run')
@@ -108,14 +128,20 @@ function addRequests(program: Command): void {
     .addOption(by)
     .option('--reason <text>')
     .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
-    .action(async (thread, call, options) => requests().approve(thread, call, options));
+    .action(async (thread, call, options) => {
+      const { approve }: typeof import('./requests') = require('./requests');
+      await approve(thread, call, options);
+    });
   program
     .command('reject')
     .description('refuse a waiting call; the model is told, with the reason')
     .arguments('<thread> <call>')
     .addOption(by)
     .option('--reason <text>')
-    .action(async (thread, call, options) => requests().reject(thread, call, options));
+    .action(async (thread, call, options) => {
+      const { reject }: typeof import('./requests') = require('./requests');
+      await reject(thread, call, options);
+    });
   program
     .command('submit')
     .description('the output of a call whose tool is executed outside')
@@ -123,14 +149,20 @@ function addRequests(program: Command): void {
     .usage('[options] <thread> <call> <output>   (output: JSON or text; - reads standard input)')
     .option('--error', 'the call failed, and the output says why')
     .option('--text', 'take the output as text, whatever it looks like')
-    .action(async (thread, call, output, options) => requests().submit(thread, call, output, options));
+    .action(async (thread, call, output, options) => {
+      const { submit }: typeof import('./requests') = require('./requests');
+      await submit(thread, call, output, options);
+    });
   program
     .command('cancel')
     .description('end the run of a thread, aborting what it is doing')
     .argument('<thread>')
     .option('--reason <text>')
     .option('--by <who>')
-    .action(async (thread, options) => requests().cancel(thread, options));
+    .action(async (thread, options) => {
+      const { cancel }: typeof import('./requests') = require('./requests');
+      await cancel(thread, options);
+    });
 }
 
 function wholeNumber(text: string): number {
