@@ -7,10 +7,8 @@ import { agent, representativeRuns } from './representative-runs';
 
 const folder = join(__dirname, 'histories');
 
-/**
- * Writes the histories anew: `npx jest --testMatch '**/test/replay/record.ts'`. To be done when a change of the workflow's commands is
- * meant, and no thread that began before it need go on.
- */
+// Writes the histories anew: npx jest --testMatch '**/test/replay/record.ts'. To be done when a change of the workflow's commands is
+// meant, and no thread that began before it need go on.
 test('the representative runs are recorded', async () => {
   const script = (request: Parameters<(typeof representativeRuns)[string]['replies']>[0]) =>
     (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
