@@ -74,7 +74,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     dependencies: options.dependencies ?? {},
     searchAttributes: registered,
   });
-  const { workflowsPath, payloadConverterPath, webpackConfigHook } = workflowBundleOptions();
+  const { workflowsPath, preloadModules, payloadConverterPath, webpackConfigHook } = workflowBundleOptions();
   const worker = await Worker.create({
     maxConcurrentActivityTaskExecutions: options.maxConcurrentSteps ?? 200,
     shutdownGraceTime: drainMs,
@@ -84,7 +84,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     namespace,
     taskQueue,
     activities: { ...activities },
-    ...(options.workflowBundle ? { workflowBundle: options.workflowBundle } : { workflowsPath, bundlerOptions: { webpackConfigHook } }),
+    ...(options.workflowBundle ? { workflowBundle: options.workflowBundle } : { workflowsPath, bundlerOptions: { preloadModules, webpackConfigHook } }),
     dataConverter: { ...options.temporal?.dataConverter, payloadConverterPath },
     // A killed worker's threads wait this long for it before another takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',
