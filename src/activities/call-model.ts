@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
 import type { Message, ToolCall } from '../core/message';
@@ -19,7 +19,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       () => progress,
       async (step) => {
         const failed = step.before?.failed ?? [];
-        Object.assign(progress, { attempt: step.attempt, ...(failed.length > 0 && { failed }) });
+        Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
         const agent = deps.agents.get(request.agent);
         const messages = await transcript(deps, request, step);
         const started = performance.now();
@@ -151,7 +151,8 @@ function fail(
   failure: ModelFailure,
 ): ApplicationFailure {
   const before = progress.failed ?? [];
-  const elapsedMs = Date.now() - Context.current().info.scheduledTimestampMs;
+  // Not from when it was scheduled: a step that waited long for a worker has its whole window still.
+  const elapsedMs = Date.now() - (progress.began ?? Date.now());
   const judged = judgeFailure(failure, { policy: agent.retry, before, elapsedMs, random: Math.random() });
   if (judged.again) {
     progress.failed = [...before, judged.attempt];

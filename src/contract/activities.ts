@@ -68,6 +68,8 @@ export interface StepProgress {
   text?: string;
   /** Attempts that failed before this one. */
   failed?: FailedAttempt[];
+  /** When the first attempt began, in milliseconds since 1970: the retry window is counted from it. */
+  began?: number;
 }
 
 /** Failure types that the workflow knows beyond the failure kinds of model calls. */
