@@ -1,11 +1,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { DefaultLogger, type LogEntry, NativeConnection, Runtime } from '@temporalio/worker';
 import pc from 'picocolors';
 import { startTemporal, type TemporalServer } from '../../scripts/temporal.js';
 import { readConfig } from '../config';
 import { configuredAgents, createWorker } from '../worker';
+import { lineOf } from './exit';
 import { note } from './output';
 
 export interface DevOptions {
@@ -29,7 +30,7 @@ export async function dev(options: DevOptions): Promise<void> {
     server = await provide(options);
     // Not sooner: it takes Ctrl-C over, for workers to drain, and getting Temporal may take minutes that should be easy to end. Without
     // it Ctrl-C ends this process at once, and the server with it.
-    Runtime.install({ logger: new DefaultLogger('WARN') });
+    Runtime.install({ logger: new DefaultLogger('WARN', (entry) => note(logLine(entry))) });
     const connection = await NativeConnection.connect({ address: server.address });
     const taskQueue = options.taskQueue ?? readConfig().taskQueue;
     const worker = await createWorker({
@@ -95,6 +96,13 @@ function isFree(port: number): Promise<boolean> {
     probe.once('error', () => done(false));
     probe.listen(port, '127.0.0.1', () => probe.close(() => done(true)));
   });
+}
+
+/** A failed step is told where the run is watched, and in the Web UI with its stack: here a line is enough. */
+function logLine({ level, message, meta = {} }: LogEntry): string {
+  const { workflowId, activityType, error } = meta as { workflowId?: string; activityType?: string; error?: unknown };
+  const about = [workflowId, activityType, error && lineOf(error)].filter(Boolean).join(' · ');
+  return pc.dim(`${new Date().toISOString().slice(11, 19)} ${level.toLowerCase()}: ${message}${about && ` · ${about}`}`);
 }
 
 function announce(server: TemporalServer, taskQueue: string, agents: string[], { data, memory }: DevOptions): void {

@@ -10,6 +10,11 @@ The Temporal server is the one that TEMPORAL_ADDRESS names (default localhost:72
 
 /** Runs the command line. Sets the exit code; never throws. */
 export async function main(argv: string[]): Promise<void> {
+  // Whoever reads the output has read enough (`longhaul events T | head`): that is no failure, and the thread goes on.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exit.ok);
+    throw error;
+  });
   try {
     await createProgram().parseAsync(argv);
   } catch (error) {

@@ -49,6 +49,9 @@ test('dev serves a run from another process, ends with nothing left behind on Ct
   expect(failed.stdout).toMatch(/✖ failed \(auth\) .*Set OPENAI_API_KEY, or OPENAI_BASE_URL/);
   expect(failed.code).toBe(1);
 
+  expect(dev.stderr()).toMatch(/warn: .* kept · callModel · There is no API key.*\n/);
+  expect(dev.stderr()).not.toMatch(/\n\s+at /);
+
   const second = await longhaul(['dev'], { cwd: folder });
   expectOneLine(second, /runs in this folder already \(process \d+/);
   expect(second.code).toBe(1);
@@ -99,6 +102,12 @@ test.each([
   const ended = await longhaul(args, { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
   expectOneLine(ended, words);
   expect(ended.code).toBe(1);
+});
+
+test('a reader that has read enough ends the command without a word', async () => {
+  const running = start(['--help']);
+  running.child.stdout?.destroy();
+  expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
 test('a worker without a Temporal server says where it looked and what to do', async () => {
