@@ -177,6 +177,18 @@ test.each([
   expect(code).toBe(2);
 });
 
+test('an input that is too large is a usage error that says what to do', async () => {
+  const ended = await longhaul(['run', '-'], { env, input: 'x'.repeat(1_600_000) });
+  expectOneLine(ended, /^error: The thread was not started: the input has 16000\d\d bytes; at most 1500000 fit into a message/);
+  expect(ended.code).toBe(2);
+});
+
+test('a namespace that is not there is told in one line', async () => {
+  const ended = await longhaul(['run', 'hello'], { env: { ...env, TEMPORAL_NAMESPACE: 'nowhere' } });
+  expectOneLine(ended, /^error: Temporal has no namespace "nowhere"\. Set TEMPORAL_NAMESPACE/);
+  expect(ended.code).toBe(1);
+});
+
 test('a Temporal that is not there is told in one line', async () => {
   const unreachable = await longhaul(['run', 'hello'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
   expectOneLine(unreachable, /^error: Temporal can't be reached at 127\.0\.0\.1:9\..*longhaul dev.*TEMPORAL_ADDRESS/);
