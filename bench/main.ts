@@ -28,6 +28,8 @@ export interface Results {
   resume: Resume[];
   cancelMs: number[];
   takeoverMs: number[];
+  /** Parts that could not be measured to their end, with the reason. */
+  failures: string[];
 }
 
 interface Plan {
@@ -86,7 +88,7 @@ async function main(): Promise<void> {
     const { text, missed } = report(results);
     console.log(text);
     console.log(`\nEverything measured: ${save(results)}`);
-    if (values.check && missed > 0) process.exitCode = 1;
+    if (results.failures.length > 0 || (values.check && missed > 0)) process.exitCode = 1;
   } finally {
     await rig.stop();
   }
@@ -104,22 +106,35 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
     resume: [],
     cancelMs: [],
     takeoverMs: [],
+    failures: [],
   };
-  if (wanted('pace')) await measureRounds(rig, plan, results, isQuick);
-  for (let i = 0; wanted('resume') && i < plan.resumes; i++) {
-    for (const contender of ['longhaul', 'naive'] as const) {
-      say(`resume ${i + 1} of ${plan.resumes}: ${contender}`);
-      results.resume.push(await measureResume(rig, contender, plan.resumeAfter));
+  // What one part could not measure must not lose what the others did.
+  const take = async (part: Part, run: () => Promise<void>) => {
+    if (!wanted(part)) return;
+    await run().catch((error: Error) => {
+      say(`${part}: ${error.message}`);
+      results.failures.push(`${part}: ${error.message}`);
+    });
+  };
+  await take('pace', () => measureRounds(rig, plan, results, isQuick));
+  await take('resume', async () => {
+    for (let i = 0; i < plan.resumes; i++) {
+      for (const contender of ['longhaul', 'naive'] as const) {
+        say(`resume ${i + 1} of ${plan.resumes}: ${contender}`);
+        results.resume.push(await measureResume(rig, contender, plan.resumeAfter));
+      }
     }
-  }
-  if (wanted('cancel')) {
+  });
+  await take('cancel', async () => {
     say('cancel');
     results.cancelMs = await measureCancels(rig, plan.cancels);
-  }
-  for (let i = 0; wanted('takeover') && i < plan.takeovers; i++) {
-    say(`takeover ${i + 1} of ${plan.takeovers}`);
-    results.takeoverMs.push(await measureTakeover(rig));
-  }
+  });
+  await take('takeover', async () => {
+    for (let i = 0; i < plan.takeovers; i++) {
+      say(`takeover ${i + 1} of ${plan.takeovers}`);
+      results.takeoverMs.push(await measureTakeover(rig));
+    }
+  });
   return results;
 }
 

@@ -84,7 +84,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     namespace,
     taskQueue,
     activities: { ...activities },
-    ...(options.workflowBundle ? { workflowBundle: options.workflowBundle } : { workflowsPath, bundlerOptions: { preloadModules, webpackConfigHook } }),
+    ...(options.workflowBundle
+      ? { workflowBundle: options.workflowBundle }
+      : { workflowsPath, bundlerOptions: { preloadModules, webpackConfigHook } }),
     dataConverter: { ...options.temporal?.dataConverter, payloadConverterPath },
     // A killed worker's threads wait this long for it before another takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',

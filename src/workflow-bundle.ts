@@ -18,7 +18,10 @@ const lean: WebpackHook = (config) => {
 };
 
 /** For `bundleWorkflowCode`, to make the bundle ahead of time. */
-export function workflowBundleOptions(): Pick<BundleOptions, 'workflowsPath' | 'preloadModules' | 'payloadConverterPath' | 'webpackConfigHook'> {
+export function workflowBundleOptions(): Pick<
+  BundleOptions,
+  'workflowsPath' | 'preloadModules' | 'payloadConverterPath' | 'webpackConfigHook'
+> {
   const workflowsPath = sibling('workflows/index');
   // Evaluated once and shared by all threads of a worker, instead of anew for each: no module of ours keeps state.
   return { workflowsPath, preloadModules: [workflowsPath], payloadConverterPath: payloadConverterPath(), webpackConfigHook: lean };

@@ -29,7 +29,8 @@ export async function readHistory({ temporal }: LonghaulClient, workflowId: stri
     const page: Raw = await temporal.workflowService.getWorkflowExecutionHistory({
       namespace: temporal.options.namespace,
       execution: { workflowId },
-      maximumPageSize: 50,
+      // Two model calls of the naive loop at most: the client takes no more than 4 MB at once.
+      maximumPageSize: 20,
       ...(nextPageToken && { nextPageToken }),
     });
     for (const event of page.history?.events ?? []) {
