@@ -178,3 +178,22 @@ test('a cancel that comes while the last words are written wins or loses, but th
   await thread.cancel().catch(() => undefined);
   expect(['thread.run.completed', 'thread.run.cancelled']).toContain((await story(thread)).at(-1)?.type);
 });
+
+test('from a cancel to the closed connection it takes less than half a second, nearly always', async () => {
+  const latencies = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) => {
+      const input = scene([slowly(say('x'.repeat(4_000)), { chunkMs: 50 })]);
+      const thread = await rig.client.start(agent, input);
+      await until(() => requestsOf(rig, input).length, (n) => n === 1);
+      // At any phase of the heartbeat.
+      await new Promise((resolve) => setTimeout(resolve, 500 + 130 * i));
+      const asked = Date.now();
+      await thread.cancel();
+      const [request] = requestsOf(rig, input);
+      expect(await request?.closed).toBe('by-client');
+      return (request?.closedEarlyAt ?? Number.POSITIVE_INFINITY) - asked;
+    }),
+  );
+  const sorted = latencies.sort((a, b) => a - b);
+  expect(sorted[18]).toBeLessThan(500);
+});
