@@ -247,7 +247,10 @@ export class Thread {
     const { temporal, options } = this.client;
     const bytes = Buffer.byteLength(JSON.stringify(payload) ?? '');
     if (bytes > largestRequest) {
-      throw new LonghaulError('request-refused', `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`);
+      throw new LonghaulError(
+        'request-refused',
+        `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
+      );
     }
     // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
     const updateId = randomUUID();

@@ -85,7 +85,7 @@ test('the demo kills its worker in the middle, goes on in another without repeat
 
 test('Ctrl-C in the middle ends it with 130 and leaves nothing behind', async () => {
   const demo = startDemo('--keep');
-  await until(`the run has begun; it said: ${demo.out()}`, () => demo.out().includes('turn 2'), 60_000);
+  await until(`the run has begun; it said: ${demo.out()}`, () => demo.out().includes('turn 1'), 60_000);
   if (onLinux) expect(demo.processes().length).toBeGreaterThan(3);
   demo.child.kill('SIGINT');
   expect(await demo.code).toBe(130);

@@ -17,6 +17,8 @@ export interface JudgedFailure {
   /** Whether another attempt follows, after `attempt.waitMs`. */
   again: boolean;
   message: string;
+  /** Of the policy. */
+  maxAttempts: number;
 }
 
 /** Whether a failed model call is worth another attempt, and when. */
@@ -24,7 +26,7 @@ export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs,
   const { kind, message, details } = failure;
   const attempt: FailedAttempt = { kind, message, ...(details.status !== undefined && { status: details.status }) };
   const made = before.length + 1;
-  const final = (why: string): JudgedFailure => ({ attempt, again: false, message: why });
+  const final = (why: string): JudgedFailure => ({ attempt, again: false, message: why, maxAttempts: policy.maxAttempts });
   if (!isRetryable(kind)) return final(message);
   if (made >= policy.maxAttempts) return final(`${message} (attempt ${made} of ${policy.maxAttempts}, none left)`);
   const asked = details.retryAfterMs;
@@ -36,17 +38,22 @@ export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs,
   const waitMs = Math.round(asked ?? backoffMs(policy, made, random));
   if (elapsedMs + waitMs > policy.windowMs)
     return final(`${message} (no attempt begins later than ${policy.windowMs / 1000} s after the first)`);
-  return { attempt: { ...attempt, waitMs, waitSource: asked === undefined ? 'backoff' : 'retry-after' }, again: true, message };
+  return {
+    attempt: { ...attempt, waitMs, waitSource: asked === undefined ? 'backoff' : 'retry-after' },
+    again: true,
+    message,
+    maxAttempts: policy.maxAttempts,
+  };
 }
 
 /** The failure that Temporal retries, or not. Its type is the kind, so that the history says what happened. */
-export function toFailure({ attempt, again, message }: JudgedFailure, before: readonly FailedAttempt[]): ApplicationFailure {
+export function toFailure({ attempt, again, message, maxAttempts }: JudgedFailure, before: readonly FailedAttempt[]): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: attempt.kind,
     nonRetryable: !again,
     // Temporal adds no jitter of its own and does not cap an explicit delay, so each wait is said outright. It has no zero.
     ...(again && { nextRetryDelay: Math.max(1, attempt.waitMs ?? 1) }),
-    details: [{ ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt] }],
+    details: [{ ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt], maxAttempts }],
   });
 }

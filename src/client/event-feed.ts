@@ -36,14 +36,15 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
   const inbox = openInbox(feed, live && feed.bus !== undefined);
   const heartbeats = new Snapshots(feed.threadId);
   let next = from;
-  let seenLength = -1;
+  let seen = '';
   let last: DurableEvent | undefined;
   try {
     while (!signal?.aborted) {
       yield* inbox.take();
       const now = await describe(feed);
       const { historyLength, runId } = now;
-      const grown = historyLength !== seenLength || inbox.grown();
+      const state = `${runId}/${historyLength}`;
+      const grown = state !== seen || inbox.grown();
       if (grown) {
         for await (const page of pagesFrom(feed, next, runId)) {
           for (const event of page.events) {
@@ -52,7 +53,7 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
           }
           next = page.next;
         }
-        seenLength = historyLength;
+        seen = state;
       }
       if (last && isTerminal(last) && (now.status.name !== 'RUNNING' || (await isAtRest(feed)))) return;
       if (now.status.name !== 'RUNNING' && grown) {

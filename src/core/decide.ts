@@ -1,11 +1,12 @@
 import { defaultTurns, type Limits } from './agent';
+import type { FailureDetails } from './event';
 import type { FinishReason } from './message';
 import type { RunState, ThreadState } from './state';
 
 /** How a run ends, or that it doesn't. */
 export type RunEnd =
   | { type: 'completed' }
-  | { type: 'failed'; code: string; message: string; details?: { status?: number } }
+  | { type: 'failed'; code: string; message: string; details?: FailureDetails }
   | { type: 'incomplete'; limit: 'turns' | 'toolCalls'; max: number };
 
 export function limitsOf(state: ThreadState): Required<Pick<Limits, 'turns'>> & Limits {

@@ -54,12 +54,19 @@ export interface DurableEventData {
   /** Older parts of the transcript made way. */
   'thread.context.compacted': { reason: 'carry-over' | 'context-length'; prunedOutputs: number; droppedMessages: number; bytes: number };
   'thread.run.completed': { finalMessages: Message[]; output: string; usage: Usage; turns: number };
-  'thread.run.failed': { code: string; message: string; details?: { status?: number; attempts?: FailedAttempt[] } };
+  'thread.run.failed': { code: string; message: string; details?: FailureDetails };
   /** A limit ended the run. */
   'thread.run.incomplete': { limit: 'turns' | 'toolCalls'; max: number; message: string };
   'thread.run.cancelled': { reason?: string; by?: string };
   /** The thread was ended from outside, or ran out of its time: written by the client, because a workflow that is terminated records nothing. */
   'thread.run.expired': { reason: 'terminated' | 'timed-out'; message: string };
+}
+
+/** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be. */
+export interface FailureDetails {
+  status?: number;
+  attempts?: FailedAttempt[];
+  maxAttempts?: number;
 }
 
 /** Live only: they ride beside the log, have no `seq`, and nobody's truth depends on them. */

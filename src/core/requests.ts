@@ -57,8 +57,10 @@ export function checkSend(state: ThreadState, payload: unknown): Checked<SendReq
   if (!isObject(request)) return no(`sendMessage takes a text, a list of parts, or { input, id }; it was given ${show(payload)}`);
   const wrong = checkInput(request.input);
   if (wrong) return no(wrong);
-  if (request.id !== undefined && (typeof request.id !== 'string' || !/^[\w.:-]{1,128}$/.test(request.id))) {
-    return no(`sendMessage: id must be 1 to 128 letters, digits or . _ : -; it is ${show(request.id)}`);
+  if (request.id !== undefined && (typeof request.id !== 'string' || !/^(?!msg_)[\w.:-]{1,128}$/.test(request.id))) {
+    return no(
+      `sendMessage: id must be 1 to 128 letters, digits or . _ : - and not begin with msg_, which ours do; it is ${show(request.id)}`,
+    );
   }
   if (state.closed || (state.mode === 'one-shot' && state.run && isOver(state.run))) {
     return no(`thread "${state.threadId}" is closed to new messages; start a new thread`);

@@ -15,14 +15,18 @@ export function checkThreadInput(input: unknown): string | undefined {
   if (strategy !== undefined && !['by-effect', 'sequential', 'parallel'].includes(strategy as string)) {
     return `strategy must be "by-effect", "sequential" or "parallel"; it is ${show(strategy)}`;
   }
-  if (idleTimeoutMs !== undefined && !isCount(idleTimeoutMs))
-    return `idleTimeoutMs must be a whole number of milliseconds; it is ${show(idleTimeoutMs)}`;
+  if (idleTimeoutMs !== undefined && !(isCount(idleTimeoutMs) && idleTimeoutMs <= longestIdleMs))
+    return `idleTimeoutMs must be a whole number of milliseconds, at most ${longestIdleMs} (ten years; 0 is for ever); it is ${show(idleTimeoutMs)}`;
+  const unknown = unknownKey(input, ['agent', 'input', 'mode', 'model', 'settings', 'limits', 'strategy', 'idleTimeoutMs']);
+  if (unknown) return unknown;
   return checkSettings(settings) ?? checkLimits(limits);
 }
 
 export function checkSettings(settings: unknown): string | undefined {
   if (settings === undefined) return undefined;
   if (!isObject(settings)) return `settings must be an object; it is ${show(settings)}`;
+  const unknown = unknownKey(settings, ['temperature', 'maxTokens', 'toolChoice', 'providerOptions'], 'settings.');
+  if (unknown) return `${unknown}; what only the provider knows goes into settings.providerOptions`;
   const { temperature, maxTokens, toolChoice, providerOptions } = settings;
   if (temperature !== undefined && !(typeof temperature === 'number' && temperature >= 0 && temperature <= 2)) {
     return `settings.temperature must be a number from 0 to 2; it is ${show(temperature)}`;
@@ -50,6 +54,14 @@ export function checkLimits(limits: unknown): string | undefined {
     if (value !== undefined && !isCount(value)) return `limits.${name} must be a whole number, 0 or more; it is ${show(value)}`;
   }
   return undefined;
+}
+
+/** Beyond what the server's timers are good for. */
+const longestIdleMs = 10 * 365 * 24 * 3_600_000;
+
+function unknownKey(object: Record<string, unknown>, known: string[], path = ''): string | undefined {
+  const key = Object.keys(object).find((name) => !known.includes(name) && object[name] !== undefined);
+  return key === undefined ? undefined : `${path}${key} is not known; known are ${known.join(', ')}`;
 }
 
 function isCount(value: unknown): value is number {

@@ -23,7 +23,7 @@ import { checkThreadInput } from '../core/thread-input';
 import { hashOf } from '../core/transcript';
 import { requestCancelOptions, resolveAgentOptions } from './activity-options';
 import { askModel } from './ask-model';
-import { newId } from './record';
+import { newId, recorder } from './record';
 import { changeStatus, handleRequests } from './requests';
 import { runCalls, skipCalls } from './run-calls';
 import { publishStatus } from './search-attributes';
@@ -66,7 +66,7 @@ const defaultIdleMs = 30 * 24 * 3_600_000;
 
 /** Waits, at no cost, for something to do. Whoever waits for a message in a conversation gives up after the idle timeout. */
 async function nextInput({ state, record, input }: Thread): Promise<'run' | 'closed' | 'carry-over'> {
-  const something = () => activeRun(state) !== undefined || state.queue.length > 0 || state.closed || workflowInfo().continueAsNewSuggested;
+  const something = () => activeRun(state) !== undefined || state.queue.length > 0 || state.closed || shouldCarryOver(state, 'idle');
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
     const arrived = idleMs === 0 ? await condition(something).then(() => true) : something() || (await condition(something, idleMs));
@@ -93,7 +93,7 @@ async function runToRest(thread: Thread): Promise<End | 'carry-over'> {
 async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
   const run = activeRun(thread.state) ?? (await beginRun(thread));
   for (;;) {
-    if (workflowInfo().continueAsNewSuggested) {
+    if (shouldCarryOver(thread.state, 'between turns')) {
       await condition(allHandlersFinished);
       return 'carry-over';
     }
@@ -181,6 +181,7 @@ function takeIn({ state, record }: Thread, stepId: string | undefined): void {
 async function rest(thread: Thread, end: End): Promise<void> {
   const { state, record } = thread;
   const run = state.run as RunState;
+  if (state.mode === 'one-shot') refuseQueue(thread);
   skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
   takeIn(thread, undefined);
   switch (end.type) {
@@ -204,6 +205,13 @@ async function rest(thread: Thread, end: End): Promise<void> {
     }
   }
   publishStatus(state);
+}
+
+/** A one-shot thread that fails or is cancelled takes in no more: whoever was told that a message is accepted is told that it was not read. */
+function refuseQueue({ state, record }: Thread): void {
+  for (const { id } of state.queue) {
+    record('agent.request.rejected', { request: 'sendMessage', reason: `the run ended before it took in message "${id}"` });
+  }
 }
 
 /** What an error means for its run: a cancel that was asked for, or a failure with the code of its cause. */
@@ -257,18 +265,34 @@ function outputOf(state: ThreadState): string {
   return last?.role === 'assistant' ? (last.refusal || last.content).trim() : '';
 }
 
+/** Requests that an idle thread takes before it goes on in a new execution for them. */
+const idleRecords = 50;
+
+/**
+ * Whether the server suggests it and this execution has something behind it: where the server's limit is below what is carried, each
+ * execution would otherwise do nothing but begin the next.
+ */
+function shouldCarryOver(state: ThreadState, when: 'idle' | 'between turns'): boolean {
+  if (!workflowInfo().continueAsNewSuggested) return false;
+  return when === 'idle' ? state.log.length >= idleRecords : state.log.some(({ type }) => type === 'thread.message.completed');
+}
+
 /** Arguments of the next execution are one payload, of which the server takes 2 MiB. */
 const carryBytes = 1_600_000;
 
-/** Goes on in a new execution with an empty history (I4). The log of this one stays readable under its own run id. */
-async function carryOver({ state, record, input }: Thread): Promise<ThreadResult> {
-  const owed = bytesOf(state.run?.calls ?? []) + bytesOf(state.queue);
-  const fitted = fit(state.messages, Math.max(100_000, carryBytes - owed), { cut: true });
+/** Goes on in a new execution with an empty history (I4). The log of this one stays readable, and whole, under its own run id. */
+async function carryOver(thread: Thread): Promise<ThreadResult> {
+  const { state, input } = thread;
+  // As messages the results of the last turn can be shortened like any other; as outcomes they could not.
+  takeIn(thread, undefined);
+  const carried: ThreadState = { ...state, log: [], previousExecution: workflowInfo().runId };
+  const fitted = fit(carried.messages, Math.max(100_000, carryBytes - bytesOf(carried.queue)), { cut: true });
   if (fitted) {
     const { messages, ...counts } = fitted;
-    record('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript: { messages, hash: hashOf(messages) } });
+    const transcript = { messages, hash: hashOf(messages) };
+    // In the log of the execution that begins with it: readers of this one still find every message.
+    recorder(carried)('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript });
   }
-  const carried: ThreadState = { ...state, log: [], previousExecution: workflowInfo().runId };
   // The first message is in the carried state already; what the next execution reads of its input are the settings.
   return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, carried);
 }

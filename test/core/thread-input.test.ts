@@ -28,7 +28,10 @@ test.each([
   [{ ...good, mode: 'chat' }, 'mode must be "one-shot" or "conversation"; it is "chat"'],
   [{ ...good, model: 5 }, "model must be a model's name; it is 5"],
   [{ ...good, strategy: 'fast' }, 'strategy must be'],
-  [{ ...good, idleTimeoutMs: -1 }, 'idleTimeoutMs must be a whole number of milliseconds; it is -1'],
+  [
+    { ...good, idleTimeoutMs: -1 },
+    'idleTimeoutMs must be a whole number of milliseconds, at most 315360000000 (ten years; 0 is for ever); it is -1',
+  ],
   [{ ...good, settings: [] }, 'settings must be an object'],
   [{ ...good, settings: { temperature: 3 } }, 'settings.temperature must be a number from 0 to 2; it is 3'],
   [{ ...good, settings: { temperature: '1' } }, 'settings.temperature must be a number'],
@@ -38,6 +41,9 @@ test.each([
   [{ ...good, limits: 5 }, 'limits must be an object'],
   [{ ...good, limits: { turns: 1.5 } }, 'limits.turns must be a whole number, 0 or more; it is 1.5'],
   [{ ...good, limits: { tokens: 5 } }, 'limits.tokens is not a limit; known are'],
+  [{ ...good, idleTimeoutMs: 1e15 }, 'at most 315360000000'],
+  [{ ...good, maxTurns: 5 }, 'maxTurns is not known; known are agent, input'],
+  [{ ...good, settings: { max_tokens: 5 } }, 'settings.max_tokens is not known; known are temperature'],
 ])('a start with %j is refused with the reason', (input, words) => {
   expect(checkThreadInput(input)).toContain(words);
 });
