@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const out = join(__dirname, 'results/build');
+const out = join(__dirname, '../.longhaul/bench');
 
 /**
  * What is measured is JavaScript, as users run it: compiling on the fly costs at every start, and turns on source maps,
