@@ -44,7 +44,11 @@ interface Setting {
   worker?: Partial<WorkerOptions>;
 }
 
-export async function main({ input = 'Please refund order 812, it was 120 dollars', print = console.log, worker: settings = {} }: Setting = {}) {
+export async function main({
+  input = 'Please refund order 812, it was 120 dollars',
+  print = console.log,
+  worker: settings = {},
+}: Setting = {}) {
   const bus = inProcessBus();
   const worker = await createWorker({ agents: [support], bus, ...settings });
   const working = worker.run();

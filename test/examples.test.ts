@@ -5,7 +5,7 @@ import { main as chat } from '../examples/chat';
 import { main as refund, support } from '../examples/refund';
 import { defineAgent } from '../src/agents';
 import { defaultModels } from '../src/models/registry';
-import { callTools, say, type ScriptRequest } from '../src/testing/model-server';
+import { callTools, type ScriptRequest, say } from '../src/testing/model-server';
 import { defineTool } from '../src/tools';
 import { startRig } from './support/rig';
 import { workflowBundlePath } from './support/temporal';
@@ -45,7 +45,12 @@ test('the refund waits for its approval and is paid once', async () => {
   const printed: string[] = [];
   const output = await refund({
     print: (line) => printed.push(line),
-    worker: { taskQueue: rig.taskQueue, models: defaultModels({ openai: { baseUrl: rig.model.url } }), workflowBundle: { codePath: workflowBundlePath() }, drainMs: 200 },
+    worker: {
+      taskQueue: rig.taskQueue,
+      models: defaultModels({ openai: { baseUrl: rig.model.url } }),
+      workflowBundle: { codePath: workflowBundlePath() },
+      drainMs: 200,
+    },
   });
   expect(output).toBe('Done: refund 1: 12000 cents for order 812');
   expect(printed[0]).toMatch(/^refund_order .*waits for an approval: 120 dollars are above the limit of 50$/);

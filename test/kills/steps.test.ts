@@ -1,4 +1,4 @@
-import { type KillableRun, expectWhole, killableRuns, positions } from '../workflows/killable-runs';
+import { expectWhole, type KillableRun, killableRuns, positions } from '../workflows/killable-runs';
 
 test('[B189] a worker killed at every step of a run loses no turn and repeats no "once" tool, and another takes over within 5 s', async () => {
   const runs = await killableRuns();
@@ -19,7 +19,9 @@ test('[B189] a worker killed at every step of a run loses no turn and repeats no
     if (at) tookOver[run.position] = at - killedAt;
   }
   console.log('taken over after (ms):', tookOver);
-  expect(Object.keys(tookOver)).toEqual(expect.arrayContaining(['model-0', 'model-1', 'model-2', 'model-3', 'model-4', 'pure', 'keyed', 'asked']));
+  expect(Object.keys(tookOver)).toEqual(
+    expect.arrayContaining(['model-0', 'model-1', 'model-2', 'model-3', 'model-4', 'pure', 'keyed', 'asked']),
+  );
   expect(tookOver).not.toHaveProperty('once');
   for (const [position, ms] of Object.entries(tookOver)) expect({ position, inTime: ms < 5_000 }).toEqual({ position, inTime: true });
 }, 240_000);
@@ -64,7 +66,9 @@ test('[B189] workers killed again and again, at moments nobody chose, end every 
   /** A `once` call that was handed to the killed worker may never have begun: unknown all the same, and never run. */
   async function expectWholeOrUnbegun(run: KillableRun, traces: ReturnType<typeof runs.traces>, unknown: boolean) {
     const began = traces.some((trace) => trace.tool === 'once' && trace.what === 'begins');
-    const padded = began ? traces : [...traces, { thread: run.thread.id, tool: 'once', what: 'begins' as const, key: '', attempt: 1, pid: 0, at: 0 }];
+    const padded = began
+      ? traces
+      : [...traces, { thread: run.thread.id, tool: 'once', what: 'begins' as const, key: '', attempt: 1, pid: 0, at: 0 }];
     expect(began || unknown).toBe(true);
     await expectWhole(runs.rig, run, padded, { unknown });
   }

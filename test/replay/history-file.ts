@@ -16,7 +16,7 @@ function withoutPlace(key: string, value: unknown): unknown {
   return key === 'stackTrace' ? undefined : value;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the class is not among the types of the packages that we depend on.
+/** For `Worker.runReplayHistories`; the class is not among the types of the packages that we depend on. */
 export function fromFile(text: string): any {
   return History.fromObject(JSON.parse(text));
 }

@@ -25,7 +25,11 @@ async function recordRun({ client }: Rig, name: string): Promise<void> {
   const thread = await client.start(agent, name, { ...(mode && { mode }) });
   await act?.(thread);
   const handle = client.temporal.workflow.getHandle(thread.id);
-  await until(() => handle.describe(), (now) => now.status.name !== 'RUNNING', 30_000);
+  await until(
+    () => handle.describe(),
+    (now) => now.status.name !== 'RUNNING',
+    30_000,
+  );
   let execution: string | undefined = (await handle.describe()).runId;
   const executions: string[] = [];
   while (execution) {
@@ -33,5 +37,7 @@ async function recordRun({ client }: Rig, name: string): Promise<void> {
     executions.unshift(toFile(history));
     execution = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
   }
-  executions.forEach((json, i) => writeFileSync(join(folder, `${name}${executions.length > 1 ? `-${i + 1}` : ''}.json`), json));
+  for (const [i, json] of executions.entries()) {
+    writeFileSync(join(folder, `${name}${executions.length > 1 ? `-${i + 1}` : ''}.json`), json);
+  }
 }

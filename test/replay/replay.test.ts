@@ -39,7 +39,9 @@ test('each representative run is recorded', () => {
 
 test('a history that the code would not have made is told from one that it would', async () => {
   const history = historyOf('tools.json');
-  const scheduled = history.events.filter((event: { activityTaskScheduledEventAttributes?: object }) => event.activityTaskScheduledEventAttributes);
+  const scheduled = history.events.filter(
+    (event: { activityTaskScheduledEventAttributes?: object }) => event.activityTaskScheduledEventAttributes,
+  );
   scheduled.at(-1).activityTaskScheduledEventAttributes.activityType.name = 'somethingElse';
   expect([...(await replay([{ workflowId: 'changed', history }])).values()]).toEqual([expect.stringMatching(/nondeterminism|TMPRL1100/i)]);
 });

@@ -8,10 +8,23 @@ import { until } from '../support/rig';
 const input = z.object({ n: z.number() });
 const pure = defineTool({ name: 'pure', description: 'Looks.', input, effect: 'pure', execute: ({ n }) => `looked at ${n}` });
 const once = defineTool({ name: 'once', description: 'Pays.', input, execute: ({ n }) => `paid ${n}` });
-const asked = defineTool({ name: 'asked', description: 'Asks first.', input, effect: 'keyed', approval: 'always', execute: ({ n }) => `did ${n}` });
+const asked = defineTool({
+  name: 'asked',
+  description: 'Asks first.',
+  input,
+  effect: 'keyed',
+  approval: 'always',
+  execute: ({ n }) => `did ${n}`,
+});
 const outside = defineTool({ name: 'outside', description: 'Is answered outside.', input });
 
-export const agent = defineAgent({ name: 'representative', model: 'test-model', instructions: 'Work.', tools: [pure, once, asked, outside], retry: { baseMs: 20 } });
+export const agent = defineAgent({
+  name: 'representative',
+  model: 'test-model',
+  instructions: 'Work.',
+  tools: [pure, once, asked, outside],
+  retry: { baseMs: 20 },
+});
 
 interface RepresentativeRun {
   replies(request: ScriptRequest): Reply;
@@ -22,8 +35,18 @@ interface RepresentativeRun {
   short?: true;
 }
 
-const waiting = (thread: Thread, count = 1) => until(() => thread.pending(), (pending) => pending.length === count, 30_000);
-const idle = (thread: Thread) => until(() => thread.status(), (status) => status.status === 'idle', 30_000);
+const waiting = (thread: Thread, count = 1) =>
+  until(
+    () => thread.pending(),
+    (pending) => pending.length === count,
+    30_000,
+  );
+const idle = (thread: Thread) =>
+  until(
+    () => thread.status(),
+    (status) => status.status === 'idle',
+    30_000,
+  );
 
 /** Runs that between them go through every command that the workflow gives the server. By name; told apart by what the user says. */
 export const representativeRuns: Record<string, RepresentativeRun> = {
@@ -64,12 +87,19 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
   'cancelled-in-the-answer': {
     replies: () => hang(),
     async act(thread) {
-      await until(() => thread.status(), (status) => status.turn === 1);
+      await until(
+        () => thread.status(),
+        (status) => status.turn === 1,
+      );
       await thread.cancel({ reason: 'changed my mind' });
     },
   },
   'cancelled-at-rest': {
-    replies: () => callTools([{ name: 'outside', args: { n: 1 } }, { name: 'once', args: { n: 2 } }]),
+    replies: () =>
+      callTools([
+        { name: 'outside', args: { n: 1 } },
+        { name: 'once', args: { n: 2 } },
+      ]),
     async act(thread) {
       await waiting(thread);
       await thread.cancel();
@@ -81,7 +111,10 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
     async act(thread) {
       await idle(thread);
       await thread.send('again', { id: 'm-1' });
-      await until(() => thread.usage(), (usage) => usage.runs === 2);
+      await until(
+        () => thread.usage(),
+        (usage) => usage.runs === 2,
+      );
       await idle(thread);
       await thread.close();
     },

@@ -21,7 +21,10 @@ beforeAll(async () => {
 /** A thread that waits for an output, to be asked nonsense. */
 async function patient(): Promise<Thread> {
   const thread = await rig.client.start(agent, scene([callTools([{ name: 'ask', args: {}, id: 'call_1' }]), say('done')]));
-  await until(() => thread.status(), (status) => status.status === 'requires_action');
+  await until(
+    () => thread.status(),
+    (status) => status.status === 'requires_action',
+  );
   return thread;
 }
 /** Nothing was harmed: it still waits, and goes on to its end. */
@@ -40,10 +43,17 @@ const alien = { payloads: [{ metadata: { encoding: Buffer.from('binary/encrypted
 test('an unknown agent fails the run at once, naming the agents there are', async () => {
   const thread = await rig.client.start('clark', 'Hello');
   const told = await story(thread);
-  expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'UnknownAgent', message: expect.stringMatching(/clark.*clerk/s) } });
-  expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'UnknownAgent', message: expect.stringContaining('clerk') });
-  // What was said is not lost with the run.
-  expect(typesOf(told)).toEqual(['agent.run.created', 'thread.run.failed']);
+  expect(told.at(-1)).toMatchObject({
+    type: 'thread.run.failed',
+    data: { code: 'UnknownAgent', message: expect.stringMatching(/clark.*clerk/s) },
+  });
+  expect(await thrownBy(thread.result())).toMatchObject({
+    code: 'run-failed',
+    runCode: 'UnknownAgent',
+    message: expect.stringContaining('clerk'),
+  });
+  // What was said is not lost with the run, and nobody is left to believe that it was heard.
+  expect(typesOf(told)).toEqual(['agent.run.created', 'agent.request.rejected', 'thread.run.failed']);
   expect(ofType(told, 'agent.run.created')[0]?.data.initialMessages).toMatchObject([{ content: 'Hello' }]);
 });
 
@@ -63,15 +73,24 @@ const wrongStarts: [string, object, RegExp][] = [
 
 test.each(wrongStarts)('a start with %s is refused by the client, in words', async (_, request, words) => {
   const { input, ...options } = request as { input: string };
-  expect(await thrownBy(rig.client.start(agent, input, options))).toMatchObject({ name: 'LonghaulError', code: 'invalid-input', message: expect.stringMatching(words) });
+  expect(await thrownBy(rig.client.start(agent, input, options))).toMatchObject({
+    name: 'LonghaulError',
+    code: 'invalid-input',
+    message: expect.stringMatching(words),
+  });
 });
 
 test('a start by hand with nonsense fails its workflow with the same words, not its workflow task for ever', async () => {
   const { workflow } = rig.client.temporal;
   const started = await Promise.all(
-    [...wrongStarts.slice(0, 10).map(([, request]) => ({ agent: 'clerk', ...request })), { input: 'x' }, { agent: '', input: 'x' }, 'hello', null, []].map((request) =>
-      workflow.start(workflowType, { workflowId: `bad-${randomUUID()}`, taskQueue: rig.taskQueue, args: [request] }),
-    ),
+    [
+      ...wrongStarts.slice(0, 10).map(([, request]) => ({ agent: 'clerk', ...request })),
+      { input: 'x' },
+      { agent: '', input: 'x' },
+      'hello',
+      null,
+      [],
+    ].map((request) => workflow.start(workflowType, { workflowId: `bad-${randomUUID()}`, taskQueue: rig.taskQueue, args: [request] })),
   );
   for (const handle of started) {
     const failure = await thrownBy(handle.result());
@@ -79,7 +98,7 @@ test('a start by hand with nonsense fails its workflow with the same words, not 
   }
 });
 
-test('a start whose payload can\'t be decoded fails its workflow with a reason', async () => {
+test("a start whose payload can't be decoded fails its workflow with a reason", async () => {
   const workflowId = `bad-${randomUUID()}`;
   await raw().startWorkflowExecution({
     namespace: 'default',
@@ -96,7 +115,10 @@ test('a start whose payload can\'t be decoded fails its workflow with a reason',
 test('the same start with the same id attaches; a different one is refused and changes nothing', async () => {
   const input = scene([say('done')]);
   const id = `start-${randomUUID()}`;
-  const [first, second] = await Promise.all([rig.client.start(agent, input, { id, limits: { turns: 3, toolCalls: 2 } }), rig.client.start(agent, input, { limits: { toolCalls: 2, turns: 3 }, id })]);
+  const [first, second] = await Promise.all([
+    rig.client.start(agent, input, { id, limits: { turns: 3, toolCalls: 2 } }),
+    rig.client.start(agent, input, { limits: { toolCalls: 2, turns: 3 }, id }),
+  ]);
   expect([first.id, second.id]).toEqual([id, id]);
   const error = await thrownBy(rig.client.start(agent, `${input}, but different`, { id }));
   expect(error).toMatchObject({ code: 'thread-exists', message: expect.stringMatching(/exists already.*another request.*another id/s) });
@@ -146,9 +168,12 @@ test('signals of the wrong type become a bounded event that says what was wrong,
   for (const one of rejected) expect(one.reason.length).toBeLessThanOrEqual(1_000);
 });
 
-test('a signal whose payload can\'t be decoded becomes an event, and the thread is not wedged', async () => {
+test("a signal whose payload can't be decoded becomes an event, and the thread is not wedged", async () => {
   const thread = await patient();
-  for (const [signalName, input] of [['cancel', garbage], ['submitToolOutputs', alien]] as const) {
+  for (const [signalName, input] of [
+    ['cancel', garbage],
+    ['submitToolOutputs', alien],
+  ] as const) {
     await raw().signalWorkflowExecution({ namespace: 'default', workflowExecution: { workflowId: thread.id }, signalName, input });
   }
   const told = await unharmed(thread);
@@ -159,7 +184,7 @@ test('a signal whose payload can\'t be decoded becomes an event, and the thread 
   ]);
 });
 
-test('an update or a query whose payload can\'t be decoded is answered with an error or the default, and the thread is not wedged', async () => {
+test("an update or a query whose payload can't be decoded is answered with an error or the default, and the thread is not wedged", async () => {
   const thread = await patient();
   const update = await raw().updateWorkflowExecution({
     namespace: 'default',
@@ -168,7 +193,11 @@ test('an update or a query whose payload can\'t be decoded is answered with an e
     request: { meta: { updateId: randomUUID() }, input: { name: 'cancel', args: garbage } },
   });
   expect(update.outcome?.failure?.message).toMatch(/can't be read/);
-  await raw().queryWorkflow({ namespace: 'default', execution: { workflowId: thread.id }, query: { queryType: 'events', queryArgs: garbage } });
+  await raw().queryWorkflow({
+    namespace: 'default',
+    execution: { workflowId: thread.id },
+    query: { queryType: 'events', queryArgs: garbage },
+  });
   await unharmed(thread);
 });
 
@@ -192,7 +221,10 @@ test('queries of the wrong type are refused, and the thread goes on', async () =
 
 test('a message that is too large is refused wherever it comes in, and the thread goes on', async () => {
   const thread = await patient();
-  expect(await thrownBy(thread.send('x'.repeat(1_500_000)))).toMatchObject({ code: 'request-refused', message: expect.stringMatching(/1500002 bytes.*at most 1500000/) });
+  expect(await thrownBy(thread.send('x'.repeat(1_500_000)))).toMatchObject({
+    code: 'request-refused',
+    message: expect.stringMatching(/1500002 bytes.*at most 1500000/),
+  });
   const beyondServer = await thrownBy(thread.send('x'.repeat(3_000_000)));
   expect(beyondServer).toMatchObject({ code: 'request-refused', message: expect.stringMatching(/3000012 bytes.*2 MiB.*reference/) });
   await handleOf(thread).signal('sendMessage', { input: 'x'.repeat(1_600_000) });
@@ -211,7 +243,14 @@ test('a message just below the limit is taken in whole, answered, and read back'
 
 test('a thread that does not exist is told by every request, with its id', async () => {
   const nobody = rig.client.attach('nobody-there');
-  const attempts = [() => nobody.status(), () => nobody.send('x'), () => nobody.messages(), () => nobody.approve('x'), () => nobody.result(), () => nobody.events().next()];
+  const attempts = [
+    () => nobody.status(),
+    () => nobody.send('x'),
+    () => nobody.messages(),
+    () => nobody.approve('x'),
+    () => nobody.result(),
+    () => nobody.events().next(),
+  ];
   for (const attempt of attempts) {
     expect(await thrownBy(attempt())).toMatchObject({ code: 'thread-not-found', message: expect.stringContaining('nobody-there') });
   }
@@ -220,11 +259,17 @@ test('a thread that does not exist is told by every request, with its id', async
 test('an unreachable Temporal is told at once, with the address and what to do', async () => {
   const address = '127.0.0.1:1';
   const error = await thrownBy(LonghaulClient.connect({ connection: { address, connectTimeout: 500 } }));
-  expect(error).toMatchObject({ name: 'LonghaulError', code: 'unreachable', message: expect.stringMatching(/127\.0\.0\.1:1.*TEMPORAL_ADDRESS/) });
+  expect(error).toMatchObject({
+    name: 'LonghaulError',
+    code: 'unreachable',
+    message: expect.stringMatching(/127\.0\.0\.1:1.*TEMPORAL_ADDRESS/),
+  });
   const before = process.env.TEMPORAL_ADDRESS;
   process.env.TEMPORAL_ADDRESS = address;
   try {
-    expect(await thrownBy(createWorker({ agents: [agent] }))).toMatchObject({ message: expect.stringMatching(/127\.0\.0\.1:1.*TEMPORAL_ADDRESS/s) });
+    expect(await thrownBy(createWorker({ agents: [agent] }))).toMatchObject({
+      message: expect.stringMatching(/127\.0\.0\.1:1.*TEMPORAL_ADDRESS/s),
+    });
   } finally {
     if (before === undefined) delete process.env.TEMPORAL_ADDRESS;
     else process.env.TEMPORAL_ADDRESS = before;

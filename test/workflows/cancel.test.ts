@@ -20,7 +20,13 @@ const waits = defineTool({
 });
 const ask = defineTool({ name: 'ask', description: 'Asks.', input: z.object({}) });
 const pay = defineTool({ name: 'pay', description: 'Pays.', input: z.object({}), approval: 'always', execute: () => 'paid' });
-const agent = defineAgent({ name: 'worker', model: 'test-model', instructions: 'Work.', tools: [waits, ask, pay], retry: { baseMs: 30_000 } });
+const agent = defineAgent({
+  name: 'worker',
+  model: 'test-model',
+  instructions: 'Work.',
+  tools: [waits, ask, pay],
+  retry: { baseMs: 30_000 },
+});
 
 let rig: Rig;
 beforeAll(async () => {
@@ -40,7 +46,10 @@ const descriptionOf = async (id: string) => (await rig.client.temporal.workflow.
 test('[A15][A97][A98][B41][B47] a cancel in the middle of an answer closes the connection and ends the run with its own event', async () => {
   const input = scene([stall('The answer begins')]);
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   const asked = Date.now();
   await thread.cancel({ reason: 'changed my mind', by: 'dana' });
   const told = await expectCancelled(thread, { reason: 'changed my mind', by: 'dana' });
@@ -50,13 +59,19 @@ test('[A15][A97][A98][B41][B47] a cancel in the middle of an answer closes the c
   expect(ofType(told, 'agent.run.status.changed').at(-1)?.data).toMatchObject({ status: 'cancelling', previousStatus: 'in_progress' });
   expect(typesOf(told)).not.toContain('thread.message.completed');
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-cancelled', message: expect.stringContaining('changed my mind') });
-  await until(() => descriptionOf(thread.id), (status) => status === 'CANCELLED');
+  await until(
+    () => descriptionOf(thread.id),
+    (status) => status === 'CANCELLED',
+  );
 });
 
 test('[A98] a cancel before the provider has answered at all closes the connection, too', async () => {
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await thread.cancel();
   await expectCancelled(thread);
   expect(await requestsOf(rig, input)[0]?.closed).toBe('by-client');
@@ -75,7 +90,10 @@ test('[A99][B40] a cancel before the first call prevents any request to the mode
 test('[A100][B42][B43][B46][B47] a cancel during a tool tells it to stop, starts none of the others and leaves no call unanswered', async () => {
   const input = scene([callTools([0, 1, 2].map((n) => ({ name: 'waits', args: { n }, id: `call_${n}` })))]);
   const thread = await rig.client.start(agent, input);
-  await until(() => beganIn(thread.id).length, (n) => n === 2);
+  await until(
+    () => beganIn(thread.id).length,
+    (n) => n === 2,
+  );
   await thread.cancel();
   const told = await expectCancelled(thread);
   expect(beganIn(thread.id)).toHaveLength(2);
@@ -93,7 +111,10 @@ test('[A100][B42][B43][B46][B47] a cancel during a tool tells it to stop, starts
 test('[B46] a cancel while the run waits for a person ends it, and the calls that waited are answered as not executed', async () => {
   for (const name of ['ask', 'pay']) {
     const thread = await rig.client.start(agent, scene([callTools([{ name, args: {} }])]));
-    await until(() => thread.pending(), (pending) => pending.length === 1);
+    await until(
+      () => thread.pending(),
+      (pending) => pending.length === 1,
+    );
     await thread.cancel({ reason: 'nobody is there' });
     const told = await expectCancelled(thread, { reason: 'nobody is there' });
     expect(ofType(told, 'agent.tool.execution.completed')[0]?.data).toMatchObject({ status: 'skipped' });
@@ -103,7 +124,10 @@ test('[B46] a cancel while the run waits for a person ends it, and the calls tha
 test('[B84] a cancel in the wait before another attempt is followed at once', async () => {
   const input = scene(() => ({ kind: 'body', status: 500, headers: {}, body: '{}' }));
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await new Promise((resolve) => setTimeout(resolve, 300));
   const asked = Date.now();
   await thread.cancel();
@@ -113,25 +137,43 @@ test('[B84] a cancel in the wait before another attempt is followed at once', as
 });
 
 test('[B44][B46] after a cancel the next run of a conversation works, on a transcript without loose ends', async () => {
-  const input = scene(({ messages }) => (messages.at(-1)?.content === 'And now?' ? say('Fine.') : callTools([{ name: 'waits', args: { n: 1 }, id: 'call_w' }])));
+  const input = scene(({ messages }) =>
+    messages.at(-1)?.content === 'And now?' ? say('Fine.') : callTools([{ name: 'waits', args: { n: 1 }, id: 'call_w' }]),
+  );
   const thread = await rig.client.start(agent, input, { mode: 'conversation' });
-  await until(() => beganIn(thread.id).length, (n) => n === 1);
+  await until(
+    () => beganIn(thread.id).length,
+    (n) => n === 1,
+  );
   await thread.cancel();
   const first = await expectCancelled(thread);
   await thread.send('And now?');
-  const told = await until(() => story(thread), (events) => events.at(-1)?.type === 'thread.run.completed');
+  const told = await until(
+    () => story(thread),
+    (events) => events.at(-1)?.type === 'thread.run.completed',
+  );
   expect(told.at(-1)).toMatchObject({ data: { output: 'Fine.' } });
   // Nothing of the cancelled run came after its end.
   expect(told.slice(first.length).every((event) => event.runId !== first[0]?.runId)).toBe(true);
-  expect(requestsOf(rig, input).at(-1)?.body.messages.map((m) => m.role)).toEqual(['system', 'user', 'assistant', 'tool', 'user']);
+  expect(
+    requestsOf(rig, input)
+      .at(-1)
+      ?.body.messages.map((m) => m.role),
+  ).toEqual(['system', 'user', 'assistant', 'tool', 'user']);
   await thread.close();
 });
 
 test('[A101][B45] a cancel of a thread that does not exist, or is over, says which', async () => {
-  expect(await thrownBy(rig.client.attach('no-such-thread').cancel())).toMatchObject({ code: 'thread-not-found', message: expect.stringContaining('no-such-thread') });
+  expect(await thrownBy(rig.client.attach('no-such-thread').cancel())).toMatchObject({
+    code: 'thread-not-found',
+    message: expect.stringContaining('no-such-thread'),
+  });
   const thread = await rig.client.start(agent, scene([say('done')]));
   await thread.result();
-  await until(() => descriptionOf(thread.id), (status) => status === 'COMPLETED');
+  await until(
+    () => descriptionOf(thread.id),
+    (status) => status === 'COMPLETED',
+  );
   expect(await thrownBy(thread.cancel())).toMatchObject({ code: 'thread-closed', message: expect.stringContaining(thread.id) });
 });
 
@@ -145,35 +187,50 @@ test('a cancel of a conversation at rest is refused: there is no run', async () 
 test('two cancels are one', async () => {
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await Promise.all([thread.cancel({ by: 'dana' }), thread.cancel({ by: 'eve' }).catch(() => undefined)]);
   const told = await expectCancelled(thread);
   expect(ofType(told, 'agent.run.status.changed').filter(({ data }) => data.status === 'cancelling')).toHaveLength(1);
 });
 
-test('Temporal\'s own cancel closes the thread, with the run\'s terminal event', async () => {
+test("Temporal's own cancel closes the thread, with the run's terminal event", async () => {
   const input = scene([slowly(say('x'.repeat(2_000)), { chunkMs: 100 })]);
   const thread = await rig.client.start(agent, input, { mode: 'conversation' });
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await rig.client.temporal.workflow.getHandle(thread.id).cancel();
-  await until(() => descriptionOf(thread.id), (status) => status === 'CANCELLED');
+  await until(
+    () => descriptionOf(thread.id),
+    (status) => status === 'CANCELLED',
+  );
   const told = await story(thread);
   expect(typesOf(told)).toContain('thread.run.cancelled');
   expect(await requestsOf(rig, input)[0]?.closed).toBe('by-client');
 });
 
-test('Temporal\'s own cancel closes a conversation at rest', async () => {
+test("Temporal's own cancel closes a conversation at rest", async () => {
   const thread = await rig.client.start(agent, scene([say('done')]), { mode: 'conversation' });
   await story(thread);
   await rig.client.temporal.workflow.getHandle(thread.id).cancel();
-  await until(() => descriptionOf(thread.id), (status) => status === 'CANCELLED');
+  await until(
+    () => descriptionOf(thread.id),
+    (status) => status === 'CANCELLED',
+  );
 });
 
 test('a cancel that comes while the last words are written wins or loses, but the run ends once', async () => {
   const held = gate();
-  const input = scene(async () => (await held.opened, say('done')));
+  const input = scene(() => held.opened.then(() => say('done')));
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   held.open();
   await thread.cancel().catch(() => undefined);
   expect(['thread.run.completed', 'thread.run.cancelled']).toContain((await story(thread)).at(-1)?.type);
@@ -184,7 +241,10 @@ test('from a cancel to the closed connection it takes less than half a second, n
     Array.from({ length: 20 }, async (_, i) => {
       const input = scene([slowly(say('x'.repeat(4_000)), { chunkMs: 50 })]);
       const thread = await rig.client.start(agent, input);
-      await until(() => requestsOf(rig, input).length, (n) => n === 1);
+      await until(
+        () => requestsOf(rig, input).length,
+        (n) => n === 1,
+      );
       // At any phase of the heartbeat.
       await new Promise((resolve) => setTimeout(resolve, 500 + 130 * i));
       const asked = Date.now();

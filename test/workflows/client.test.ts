@@ -54,7 +54,10 @@ test('a reader and a result outlive a server that is away for twenty seconds, an
     const thread = await lone.client.start(agent, input);
     const events = collect(thread.events({ live: false }));
     const result = thread.result();
-    await until(() => thread.status(), (status) => status.turn === 2);
+    await until(
+      () => thread.status(),
+      (status) => status.turn === 2,
+    );
     server.kill();
     held.open();
     const later = thread.status();
@@ -76,7 +79,11 @@ test('a start needs no worker; what needs one says within its deadline that none
   const thread = await unattended.client.start(agent, input);
   for (const request of [() => thread.status(), () => thread.send('hello?'), () => thread.messages(), () => thread.cancel()]) {
     const began = Date.now();
-    expect(await thrownBy(request())).toMatchObject({ name: 'LonghaulError', code: 'no-worker', message: expect.stringMatching(/no worker answers.*longhaul worker/) });
+    expect(await thrownBy(request())).toMatchObject({
+      name: 'LonghaulError',
+      code: 'no-worker',
+      message: expect.stringMatching(/no worker answers.*longhaul worker/),
+    });
     expect(Date.now() - began).toBeLessThan(8_000);
   }
   const { error, ms } = await reading;
@@ -102,10 +109,17 @@ test('a terminated thread ends its readers with a terminal event, and its result
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
   const events = collect(thread.events());
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await rig.client.temporal.workflow.getHandle(thread.id).terminate('enough');
   const told = await events;
-  expect(told.at(-1)).toMatchObject({ type: 'thread.run.expired', seq: told.length, data: { reason: 'terminated', message: expect.stringContaining(thread.id) } });
+  expect(told.at(-1)).toMatchObject({
+    type: 'thread.run.expired',
+    seq: told.length,
+    data: { reason: 'terminated', message: expect.stringContaining(thread.id) },
+  });
   expect(told.at(-1)?.runId).toBe(told[0]?.runId);
   expect((await collect(thread.events({ live: false }))).at(-1)?.type).toBe('thread.run.expired');
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'thread-terminated' });
@@ -114,7 +128,12 @@ test('a terminated thread ends its readers with a terminal event, and its result
 test('a thread that ran out of its time ends its readers with a terminal event', async () => {
   const input = scene([hang()]);
   const workflowId = `timed-${rig.taskQueue}`;
-  await rig.client.temporal.workflow.start(workflowType, { workflowId, taskQueue: rig.taskQueue, args: [{ agent: 'talker', input }], workflowExecutionTimeout: '2s' });
+  await rig.client.temporal.workflow.start(workflowType, {
+    workflowId,
+    taskQueue: rig.taskQueue,
+    args: [{ agent: 'talker', input }],
+    workflowExecutionTimeout: '2s',
+  });
   const told = await collect(rig.client.attach(workflowId).events());
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.expired', data: { reason: 'timed-out' } });
 });
@@ -146,7 +165,10 @@ test('a reader that is told to stop stops, without an error and without harm', a
   const thread = await rig.client.start(agent, input);
   const stop = new AbortController();
   const events = collect(thread.events({ signal: stop.signal }));
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   stop.abort();
   expect(typesOf(await events)).not.toContain('thread.run.cancelled');
   expect(await thread.status()).toMatchObject({ status: 'in_progress' });
@@ -158,7 +180,17 @@ test('threads are listed with their agent and how they are', async () => {
   const thread = await rig.client.start(agent, scene([say('listed')]));
   await thread.result();
   const query = `TaskQueue = '${rig.taskQueue}'`;
-  const listed = await until(() => rig.client.list({ query }), (list) => list.some((one) => one.id === thread.id && one.status === 'completed'), 20_000);
-  expect(listed.find((one) => one.id === thread.id)).toMatchObject({ agent: 'talker', execution: 'COMPLETED', status: 'completed', startedAt: expect.any(Date), closedAt: expect.any(Date) });
+  const listed = await until(
+    () => rig.client.list({ query }),
+    (list) => list.some((one) => one.id === thread.id && one.status === 'completed'),
+    20_000,
+  );
+  expect(listed.find((one) => one.id === thread.id)).toMatchObject({
+    agent: 'talker',
+    execution: 'COMPLETED',
+    status: 'completed',
+    startedAt: expect.any(Date),
+    closedAt: expect.any(Date),
+  });
   expect(await rig.client.list({ query, limit: 2 })).toHaveLength(2);
 });

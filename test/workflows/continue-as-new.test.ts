@@ -8,7 +8,13 @@ import { startServer } from '../support/temporal';
 import { expectInvariants, ofType, requestsOf, scenes, story } from './scenes';
 
 const { script, scene } = scenes();
-const read = defineTool({ name: 'read', description: 'Reads.', input: z.object({ n: z.number() }), effect: 'pure', execute: ({ n }) => `content ${n}` });
+const read = defineTool({
+  name: 'read',
+  description: 'Reads.',
+  input: z.object({ n: z.number() }),
+  effect: 'pure',
+  execute: ({ n }) => `content ${n}`,
+});
 const ask = defineTool({ name: 'ask', description: 'Asks.', input: z.object({}) });
 const agent = defineAgent({ name: 'reader', model: 'test-model', instructions: 'Read.', tools: [read, ask] });
 
@@ -31,7 +37,8 @@ async function executionsOf(thread: Thread): Promise<string[]> {
   return ids;
 }
 
-const readEach = (turns: number) => scene(({ turn }) => (turn < turns ? callTools([{ name: 'read', args: { n: turn } }]) : say('all read')));
+const readEach = (turns: number) =>
+  scene(({ turn }) => (turn < turns ? callTools([{ name: 'read', args: { n: turn } }]) : say('all read')));
 
 test('a run that crosses executions has one log without gaps, one transcript and one result', async () => {
   const input = readEach(30);
@@ -60,12 +67,22 @@ test('the message that comes with the start is given to the next execution in th
 });
 
 test('a conversation goes on over many executions, also those that begin while it rests', async () => {
-  const thread = await rig.client.start(agent, scene(({ messages }) => say(`heard ${messages.length}`)), { mode: 'conversation' });
+  const thread = await rig.client.start(
+    agent,
+    scene(({ messages }) => say(`heard ${messages.length}`)),
+    { mode: 'conversation' },
+  );
   for (let n = 1; n <= 14; n++) {
-    await until(() => thread.status(), (status) => status.status === 'idle' && status.messages === 2 * n);
+    await until(
+      () => thread.status(),
+      (status) => status.status === 'idle' && status.messages === 2 * n,
+    );
     await thread.send(`message ${n}`, { id: `m-${n}` });
   }
-  const told = await until(() => story(thread), (events) => ofType(events, 'thread.run.completed').length === 15);
+  const told = await until(
+    () => story(thread),
+    (events) => ofType(events, 'thread.run.completed').length === 15,
+  );
   expectInvariants(told, await thread.messages(), thread.id);
   expect((await executionsOf(thread)).length).toBeGreaterThan(1);
   expect(await thread.usage()).toMatchObject({ runs: 15 });
@@ -89,11 +106,19 @@ test('messages that arrive while the thread goes over are taken in once each', a
 }, 60_000);
 
 test('a wait for a person and a cancel work as ever behind a change of execution', async () => {
-  const input = scene(({ turn }) => (turn < 10 ? callTools([{ name: 'read', args: { n: turn } }]) : callTools([{ name: 'ask', args: {} }])));
+  const input = scene(({ turn }) =>
+    turn < 10 ? callTools([{ name: 'read', args: { n: turn } }]) : callTools([{ name: 'ask', args: {} }]),
+  );
   const thread = await rig.client.start(agent, input);
-  const [pending] = await until(() => thread.pending(), (calls) => calls.length === 1);
+  const [pending] = await until(
+    () => thread.pending(),
+    (calls) => calls.length === 1,
+  );
   await thread.submitToolOutputs([{ toolCallId: pending?.toolCallId ?? '', output: 'x' }]);
-  await until(() => thread.pending(), (calls) => calls.length === 1 && calls[0]?.toolCallId !== pending?.toolCallId);
+  await until(
+    () => thread.pending(),
+    (calls) => calls.length === 1 && calls[0]?.toolCallId !== pending?.toolCallId,
+  );
   await thread.cancel({ reason: 'enough' });
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'enough' } });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
-import { callTools, say, type ScriptRequest } from '../../src/testing/model-server';
+import { callTools, type ScriptRequest, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { gate, ofType, requestsOf, roles, scenes, story, textOf, thrownBy, typesOf } from './scenes';
@@ -19,7 +19,11 @@ beforeAll(async () => {
 const echo = ({ messages }: ScriptRequest) => say(`You said: ${textOf(messages.findLast((m) => m.role === 'user'))}`);
 const statusOf = async (thread: Thread) => (await rig.client.temporal.workflow.getHandle(thread.id).describe()).status.name;
 /** The story once so many runs are over. */
-const runs = (thread: Thread, n: number) => until(() => story(thread), (told) => ofType(told, 'thread.run.completed').length === n);
+const runs = (thread: Thread, n: number) =>
+  until(
+    () => story(thread),
+    (told) => ofType(told, 'thread.run.completed').length === n,
+  );
 
 test('a conversation rests after its run and takes the next message as a new run, until it is closed', async () => {
   const thread = await rig.client.start(agent, scene(echo), { mode: 'conversation' });
@@ -27,14 +31,24 @@ test('a conversation rests after its run and takes the next message as a new run
   expect(await thread.status()).toMatchObject({ status: 'idle', mode: 'conversation', pending: [] });
   await thread.send('Second');
   const told = await runs(thread, 2);
-  expect(ofType(told, 'agent.run.created').map((event) => event.data.initialMessages.map((m) => m.content))).toEqual([[expect.stringMatching(/^scene/)], ['Second']]);
+  expect(ofType(told, 'agent.run.created').map((event) => event.data.initialMessages.map((m) => m.content))).toEqual([
+    [expect.stringMatching(/^scene/)],
+    ['Second'],
+  ]);
   expect(new Set(told.flatMap((event) => event.runId ?? [])).size).toBe(2);
   expect(ofType(told, 'agent.run.step.created').map((event) => event.data.turn)).toEqual([1, 1]);
   expect(await thread.result()).toMatchObject({ status: 'completed', output: 'You said: Second', runs: 2 });
   await thread.close();
-  await until(() => statusOf(thread), (status) => status === 'COMPLETED');
+  await until(
+    () => statusOf(thread),
+    (status) => status === 'COMPLETED',
+  );
   expect(await thrownBy(thread.send('Third'))).toMatchObject({ code: 'thread-closed' });
-  expect(await rig.client.temporal.workflow.getHandle(thread.id).result()).toMatchObject({ status: 'completed', output: 'You said: Second', runs: 2 });
+  expect(await rig.client.temporal.workflow.getHandle(thread.id).result()).toMatchObject({
+    status: 'completed',
+    output: 'You said: Second',
+    runs: 2,
+  });
 });
 
 test('[A7] what is said in the middle of a run is taken in before its next call to the model', async () => {
@@ -44,7 +58,10 @@ test('[A7] what is said in the middle of a run is taken in before its next call 
     return turn === 0 ? callTools([{ name: 'note', args: {} }]) : say(`heard ${textOf(messages.at(-1))}`);
   });
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await thread.send('and be quick');
   held.open();
   const told = await story(thread);
@@ -60,7 +77,10 @@ test('what is said while the model writes its last words is answered by the same
     return echo(request);
   });
   const thread = await rig.client.start(agent, input);
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await thread.send('one more thing');
   held.open();
   const told = await story(thread);
@@ -75,11 +95,17 @@ test('[A220][B186] messages sent at once to a thread that is busy are queued, ea
     return echo(request);
   });
   const thread = await rig.client.start(agent, input, { mode: 'conversation' });
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await Promise.all([1, 2, 3, 4, 5].map((n) => thread.send(`message ${n}`)));
   expect(await thread.status()).toMatchObject({ queued: 5, status: 'in_progress' });
   held.open();
-  const told = await until(() => story(thread), (events) => events.at(-1)?.type === 'thread.run.completed');
+  const told = await until(
+    () => story(thread),
+    (events) => events.at(-1)?.type === 'thread.run.completed',
+  );
   const queued = ofType(told, 'thread.message.queued').map((event) => event.data.message.content);
   const said = (await thread.messages()).filter((m) => m.role === 'user').map((m) => m.content);
   expect(said).toEqual([input, ...queued]);
@@ -88,7 +114,9 @@ test('[A220][B186] messages sent at once to a thread that is busy are queued, ea
 });
 
 test('[A220] threads of one agent run side by side and share nothing', async () => {
-  const inputs = Array.from({ length: 8 }, () => scene(({ turn, input }) => (turn === 0 ? callTools([{ name: 'note', args: {} }]) : say(`for ${input}`))));
+  const inputs = Array.from({ length: 8 }, () =>
+    scene(({ turn, input }) => (turn === 0 ? callTools([{ name: 'note', args: {} }]) : say(`for ${input}`))),
+  );
   const threads = await Promise.all(inputs.map((input) => rig.client.start(agent, input)));
   const results = await Promise.all(threads.map((thread) => thread.result()));
   expect(results.map((result) => result.output)).toEqual(inputs.map((input) => `for ${input}`));
@@ -110,14 +138,23 @@ test('a message with an id is taken in exactly once, however often it is sent', 
 
 test('a close in the middle of a run lets it finish', async () => {
   const held = gate();
-  const input = scene(async () => (await held.opened, say('the end')));
+  const input = scene(() => held.opened.then(() => say('the end')));
   const thread = await rig.client.start(agent, input, { mode: 'conversation' });
-  await until(() => requestsOf(rig, input).length, (n) => n === 1);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 1,
+  );
   await thread.close();
   expect(await thrownBy(thread.close())).toMatchObject({ code: 'request-refused', message: expect.stringContaining('closed already') });
-  expect(await thrownBy(thread.send('more'))).toMatchObject({ code: 'request-refused', message: expect.stringContaining('closed to new messages') });
+  expect(await thrownBy(thread.send('more'))).toMatchObject({
+    code: 'request-refused',
+    message: expect.stringContaining('closed to new messages'),
+  });
   held.open();
-  await until(() => statusOf(thread), (status) => status === 'COMPLETED');
+  await until(
+    () => statusOf(thread),
+    (status) => status === 'COMPLETED',
+  );
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'the end' } });
 });
 
@@ -126,22 +163,32 @@ test('a conversation closes when nobody says anything for its idle timeout, and 
   await story(thread);
   await thread.send('still here');
   const told = await runs(thread, 2);
-  await until(() => statusOf(thread), (status) => status === 'COMPLETED');
-  const { events } = (await rig.client.temporal.workflow.getHandle(thread.id).query('events', {})) as { events: { type: string; data: object }[] };
+  await until(
+    () => statusOf(thread),
+    (status) => status === 'COMPLETED',
+  );
+  const { events } = (await rig.client.temporal.workflow.getHandle(thread.id).query('events', {})) as {
+    events: { type: string; data: object }[];
+  };
   expect(events.length).toBe(told.length + 1);
   expect(events.at(-1)).toMatchObject({ type: 'thread.closed', data: { reason: 'idle' } });
 });
 
 test('a one-shot thread is not closed but cancelled, and says so', async () => {
   const held = gate();
-  const thread = await rig.client.start(agent, scene(async () => (await held.opened, say('ok'))));
+  const thread = await rig.client.start(
+    agent,
+    scene(() => held.opened.then(() => say('ok'))),
+  );
   expect(await thrownBy(thread.close())).toMatchObject({ code: 'request-refused', message: expect.stringContaining('use cancel') });
   held.open();
   await story(thread);
 });
 
 test('a run that failed does not end its conversation', async () => {
-  const input = scene(({ messages }) => (textOf(messages.at(-1)) === 'again' ? say('fine') : { kind: 'body', status: 400, headers: {}, body: '{}' }));
+  const input = scene(({ messages }) =>
+    textOf(messages.at(-1)) === 'again' ? say('fine') : { kind: 'body', status: 400, headers: {}, body: '{}' },
+  );
   const thread = await rig.client.start(agent, input, { mode: 'conversation' });
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.failed' });
   await thread.send('again');

@@ -3,14 +3,29 @@ import { defineAgent } from '../../src/agents';
 import type { RetryPolicy } from '../../src/core/failure';
 import { openAi } from '../../src/models/openai/client';
 import { createModels, defaultModels } from '../../src/models/registry';
-import { after, callTools, cut, empty, errorInStream, fail, hang, notSse, type Reply, say, slowly, stall, unfinished } from '../../src/testing/model-server';
+import {
+  after,
+  callTools,
+  cut,
+  empty,
+  errorInStream,
+  fail,
+  hang,
+  notSse,
+  type Reply,
+  say,
+  slowly,
+  stall,
+  unfinished,
+} from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { collect, type Rig, startRig } from '../support/rig';
 import { ofType, requestsOf, scenes, story, thrownBy } from './scenes';
 
 const { script, scene } = scenes();
 const big = defineTool({ name: 'big', description: 'Says much.', input: z.object({}), effect: 'pure', execute: () => 'x'.repeat(20_000) });
-const made = (name: string, retry: Partial<RetryPolicy>) => defineAgent({ name, model: 'openai/test-model', instructions: 'Answer.', tools: [big], retry });
+const made = (name: string, retry: Partial<RetryPolicy>) =>
+  defineAgent({ name, model: 'openai/test-model', instructions: 'Answer.', tools: [big], retry });
 const quick = made('quick', { baseMs: 20, maxMs: 100, maxAttempts: 5 });
 const linear = made('linear', { baseMs: 20, maxMs: 1_000, maxAttempts: 5, backoff: 'linear', jitter: false });
 const narrow = made('narrow', { baseMs: 100, jitter: false, windowMs: 700 });
@@ -20,7 +35,9 @@ const agents = [quick, linear, narrow, strict];
 let rig: Rig;
 beforeAll(async () => {
   rig = await startRig({ script, agents, bus: true, workers: 0 });
-  const models = createModels({ openai: openAi({ baseUrl: rig.model.url, apiKey: 'sk-a-very-secret-key', firstByteTimeoutMs: 500, idleTimeoutMs: 500 }) });
+  const models = createModels({
+    openai: openAi({ baseUrl: rig.model.url, apiKey: 'sk-a-very-secret-key', firstByteTimeoutMs: 500, idleTimeoutMs: 500 }),
+  });
   await rig.addWorker({ models });
 });
 
@@ -36,15 +53,21 @@ async function answered(replies: Reply[], agent = quick) {
 const failedWith = (code: string, message: unknown = expect.any(String)) => ({ type: 'thread.run.failed', data: { code, message } });
 
 test('[B72][B76][B82][B86] a refused key ends the run at once, after one request, without the key in any word', async () => {
-  const { thread, end, requests } = await answered([fail(401, { code: 'invalid_api_key', message: 'Incorrect API key provided: sk-a-very-secret-key.' })]);
+  const { thread, end, requests } = await answered([
+    fail(401, { code: 'invalid_api_key', message: 'Incorrect API key provided: sk-a-very-secret-key.' }),
+  ]);
   expect(end).toMatchObject(failedWith('auth', expect.stringContaining('OPENAI_API_KEY')));
   expect(end).toMatchObject({ data: { details: { status: 401, attempts: [{ kind: 'auth', status: 401 }] } } });
   expect(JSON.stringify(end)).not.toContain('very-secret');
   expect(requests).toHaveLength(1);
-  expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'auth', message: expect.stringContaining('OPENAI_API_KEY') });
+  expect(await thrownBy(thread.result())).toMatchObject({
+    code: 'run-failed',
+    runCode: 'auth',
+    message: expect.stringContaining('OPENAI_API_KEY'),
+  });
 });
 
-test('[B76][B82] what another attempt can\'t mend is never tried again', async () => {
+test("[B76][B82] what another attempt can't mend is never tried again", async () => {
   const final: [Reply, string][] = [
     [fail(403), 'permission'],
     [fail(400), 'bad-request'],
@@ -60,7 +83,7 @@ test('[B76][B82] what another attempt can\'t mend is never tried again', async (
   expect(runs[2]?.end).toMatchObject({ data: { message: expect.stringContaining("'test-model'") } });
 });
 
-test('[B73][B75][B88] what passes is tried again, with one request an attempt, and the step\'s event has them all', async () => {
+test("[B73][B75][B88] what passes is tried again, with one request an attempt, and the step's event has them all", async () => {
   const passing: [Reply, string][] = [
     [fail(429, { message: 'slow down, please' }), 'rate-limit'],
     [fail(500), 'server'],
@@ -145,7 +168,13 @@ test('[B63] before each wait readers are told which attempt comes next, when, an
   const thread = await rig.client.start(quick, input);
   const events = await collect(thread.events());
   const [retry] = events.filter((event) => event.type === 'agent.llm.retry');
-  expect(retry?.data).toMatchObject({ nextAttempt: 2, maxAttempts: 5, delayMs: expect.any(Number), delaySource: 'backoff', failureKind: 'overloaded' });
+  expect(retry?.data).toMatchObject({
+    nextAttempt: 2,
+    maxAttempts: 5,
+    delayMs: expect.any(Number),
+    delaySource: 'backoff',
+    failureKind: 'overloaded',
+  });
 });
 
 test('the second attempt says that it begins anew, so that no reader joins two', async () => {
@@ -154,19 +183,28 @@ test('the second attempt says that it begins anew, so that no reader joins two',
   const events = await collect((await rig.client.start(quick, input)).events());
   const deltas = events.flatMap((event) => (event.type === 'thread.message.delta' ? [event.data] : []));
   expect(deltas.find((delta) => delta.attempt === 2)).toMatchObject({ restart: true, index: 0 });
-  expect(deltas.filter((delta) => delta.attempt === 2).map((delta) => delta.contentChunk).join('')).toBe('The whole.');
+  expect(
+    deltas
+      .filter((delta) => delta.attempt === 2)
+      .map((delta) => delta.contentChunk)
+      .join(''),
+  ).toBe('The whole.');
 });
 
-test('[B78] a missing key for the provider\'s own address fails the run at once with what to set, and nothing is sent', async () => {
+test("[B78] a missing key for the provider's own address fails the run at once with what to set, and nothing is sent", async () => {
   const lone = await startRig({ script: [], agents, worker: { models: defaultModels({ openai: {} }) } });
   const thread = await lone.client.start(quick, 'Hello');
-  expect((await story(thread)).at(-1)).toMatchObject(failedWith('auth', expect.stringMatching(/no API key for api\.openai\.com.*OPENAI_API_KEY/)));
+  expect((await story(thread)).at(-1)).toMatchObject(
+    failedWith('auth', expect.stringMatching(/no API key for api\.openai\.com.*OPENAI_API_KEY/)),
+  );
   expect(lone.model.requests).toHaveLength(0);
 });
 
 test('a conversation too long for its model is shortened once and asked again', async () => {
   const tooLong = fail(400, { code: 'context_length_exceeded', message: 'maximum context length' });
-  const input = scene(({ body, turn }) => (turn < 3 ? callTools([{ name: 'big', args: {} }]) : JSON.stringify(body).length > 50_000 ? tooLong : say('short enough')));
+  const input = scene(({ body, turn }) =>
+    turn < 3 ? callTools([{ name: 'big', args: {} }]) : JSON.stringify(body).length > 50_000 ? tooLong : say('short enough'),
+  );
   const thread = await rig.client.start(quick, input);
   const told = await story(thread);
   expect(ofType(told, 'thread.context.compacted')[0]?.data).toMatchObject({ reason: 'context-length', prunedOutputs: expect.any(Number) });

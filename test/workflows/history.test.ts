@@ -9,7 +9,13 @@ import { type Rig, startRig, until } from '../support/rig';
 import { gate, requestsOf, scenes, story } from './scenes';
 
 const { script, scene } = scenes();
-const read = defineTool({ name: 'read', description: 'Reads 4 KB.', input: z.object({ n: z.number() }), effect: 'pure', execute: ({ n }) => `${n} `.padEnd(4_096, 'x') });
+const read = defineTool({
+  name: 'read',
+  description: 'Reads 4 KB.',
+  input: z.object({ n: z.number() }),
+  effect: 'pure',
+  execute: ({ n }) => `${n} `.padEnd(4_096, 'x'),
+});
 const on = defineTool({
   name: 'on',
   description: 'Says on which worker it runs.',
@@ -47,7 +53,9 @@ function expectGrowing(requests: readonly RecordedRequest[]): void {
 }
 
 const readEach = (turns: number, calls = 1) =>
-  scene(({ turn }) => (turn < turns ? callTools(Array.from({ length: calls }, (_, i) => ({ name: 'read', args: { n: turn * 10 + i } }))) : say('read')));
+  scene(({ turn }) =>
+    turn < turns ? callTools(Array.from({ length: calls }, (_, i) => ({ name: 'read', args: { n: turn * 10 + i } }))) : say('read'),
+  );
 
 async function inputBytesOfModelCalls(rig: Rig, thread: Thread): Promise<{ bytes: number; turn: number; inline: boolean }[]> {
   const { events } = await rig.client.temporal.workflow.getHandle(thread.id).fetchHistory();
@@ -55,7 +63,9 @@ async function inputBytesOfModelCalls(rig: Rig, thread: Thread): Promise<{ bytes
     if (scheduled?.activityType?.name !== 'callModel') return [];
     const payloads = scheduled.input?.payloads ?? [];
     const request = JSON.parse(Buffer.from(payloads[0]?.data ?? []).toString());
-    return [{ bytes: payloads.reduce((sum, payload) => sum + (payload.data?.length ?? 0), 0), turn: request.turn, inline: 'inline' in request }];
+    return [
+      { bytes: payloads.reduce((sum, payload) => sum + (payload.data?.length ?? 0), 0), turn: request.turn, inline: 'inline' in request },
+    ];
   });
 }
 
@@ -72,7 +82,8 @@ test('history grows with the turns, not with their square: under 0.75 MB at 100 
     return turn < 200 ? callTools([{ name: 'read', args: { n: turn } }]) : say('read');
   });
   const thread = await rig.client.start(agent, input);
-  const size = async () => Number((await rig.client.temporal.workflow.getHandle(thread.id).describe()).raw.workflowExecutionInfo?.historySizeBytes);
+  const size = async () =>
+    Number((await rig.client.temporal.workflow.getHandle(thread.id).describe()).raw.workflowExecutionInfo?.historySizeBytes);
   await reached.opened;
   const at100 = await size();
   measured.open();
@@ -105,11 +116,16 @@ test('with several workers the results that another one made are asked for, and 
   const rig = await startRig({ script, agents: [agent], worker, bus: true, workers: 0 });
   await rig.addWorker({ dependencies: { worker: () => 'first' }, maxConcurrentSteps: 3 });
   await rig.addWorker({ dependencies: { worker: () => 'second' }, maxConcurrentSteps: 3 });
-  const input = scene(({ turn }) => (turn < 6 ? callTools([300, 150, 250, 20, 100, 200].map((ms) => ({ name: 'on', args: { ms } }))) : say('done')));
+  const input = scene(({ turn }) =>
+    turn < 6 ? callTools([300, 150, 250, 20, 100, 200].map((ms) => ({ name: 'on', args: { ms } }))) : say('done'),
+  );
   const thread = await rig.client.start(agent, input);
   await story(thread);
   expectGrowing(requestsOf(rig, input));
-  const results = requestsOf(rig, input).at(-1)?.body.messages.filter((m) => m.role === 'tool').map((m) => m.content);
+  const results = requestsOf(rig, input)
+    .at(-1)
+    ?.body.messages.filter((m) => m.role === 'tool')
+    .map((m) => m.content);
   expect(results).toHaveLength(36);
   expect(new Set(results)).toEqual(new Set(['first', 'second']));
   expect(path.asked).toBeGreaterThan(0);
@@ -139,9 +155,16 @@ test('what is too large to be passed along waits until it can be asked for, in p
   path.broken = true;
   const before = path.asked;
   await thread.send('z'.repeat(900_000));
-  await until(() => path.asked - before, (asked) => asked >= 3);
+  await until(
+    () => path.asked - before,
+    (asked) => asked >= 3,
+  );
   path.broken = false;
-  const told = await until(() => story(thread), (events) => events.filter((event) => event.type === 'thread.run.completed').length === 2, 20_000);
+  const told = await until(
+    () => story(thread),
+    (events) => events.filter((event) => event.type === 'thread.run.completed').length === 2,
+    20_000,
+  );
   expect(told.at(-1)).toMatchObject({ data: { output: 'two' } });
   expectGrowing(requestsOf(rig, input));
   expect(path.asked - before).toBeGreaterThan(3);
@@ -158,7 +181,11 @@ test('another worker goes on with a thread whose first worker is gone, and asks 
   await rig.addWorker();
   const before = path.asked;
   await thread.send('go on');
-  await until(() => story(thread), (events) => events.filter((event) => event.type === 'thread.run.completed').length === 2, 20_000);
+  await until(
+    () => story(thread),
+    (events) => events.filter((event) => event.type === 'thread.run.completed').length === 2,
+    20_000,
+  );
   expectGrowing(requestsOf(rig, input));
   expect(path.asked - before).toBe(1);
   await thread.close();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
-import { callTools, fail, finish, type Reply, say, type ScriptedCall } from '../../src/testing/model-server';
+import { callTools, fail, finish, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
@@ -36,9 +36,21 @@ beforeAll(async () => {
 });
 
 const call: fc.Arbitrary<ScriptedCall> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ name: fc.constantFrom('pure', 'keyed', 'once', 'asked', 'outside', 'nowhere'), args: fc.record({ ms: fc.nat(60) }) }) },
-  { weight: 1, arbitrary: fc.record({ name: fc.constantFrom('pure', 'once'), rawArguments: fc.constantFrom('', '{', '[]', '{"ms":"x"}') }) },
-  { weight: 1, arbitrary: fc.record({ name: fc.constant('pure'), args: fc.record({ ms: fc.nat(60) }), id: fc.constantFrom('call_1', '') }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      name: fc.constantFrom('pure', 'keyed', 'once', 'asked', 'outside', 'nowhere'),
+      args: fc.record({ ms: fc.nat(60) }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ name: fc.constantFrom('pure', 'once'), rawArguments: fc.constantFrom('', '{', '[]', '{"ms":"x"}') }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ name: fc.constant('pure'), args: fc.record({ ms: fc.nat(60) }), id: fc.constantFrom('call_1', '') }),
+  },
 );
 const reply: fc.Arbitrary<Reply> = fc.oneof(
   { weight: 6, arbitrary: fc.array(call, { minLength: 1, maxLength: 5 }).map((calls) => callTools(calls)) },
@@ -84,7 +96,11 @@ async function act(thread: Thread, what: string, bySignal: boolean): Promise<voi
 
 async function play({ replies, deeds, agent, mode }: typeof scenario extends fc.Arbitrary<infer T> ? T : never): Promise<void> {
   let n = 0;
-  const thread = await rig.client.start(agent, scene(() => replies[n++] ?? say('at last')), { mode });
+  const thread = await rig.client.start(
+    agent,
+    scene(() => replies[n++] ?? say('at last')),
+    { mode },
+  );
   const ended = async () => (await rig.client.temporal.workflow.getHandle(thread.id).describe()).status.name !== 'RUNNING';
   for (const { afterMs, what, signal } of deeds) {
     await new Promise((resolve) => setTimeout(resolve, afterMs));

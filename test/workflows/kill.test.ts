@@ -1,4 +1,4 @@
-import { type KillableRun, expectWhole, killableRuns, type Position } from './killable-runs';
+import { expectWhole, type KillableRun, killableRuns, type Position } from './killable-runs';
 
 test('[B189] a worker killed in each kind of step at once loses no turn, repeats no "once" tool, and another takes over', async () => {
   const runs = await killableRuns();

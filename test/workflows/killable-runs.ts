@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Thread } from '../../src/client';
-import { callTools, fail, hang, type Reply, say, type ScriptRequest } from '../../src/testing/model-server';
+import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import type { Trace } from '../support/agents/killable';
 import { type Rig, startRig, startWorkerProcess, until, type WorkerProcess } from '../support/rig';
 import { ofType, requestsOf, story } from './scenes';
@@ -25,7 +25,10 @@ export const positions = [
 export type Position = (typeof positions)[number] | 'nowhere';
 
 const turns: Reply[] = [
-  callTools([{ name: 'pure', args: { n: 1 }, id: 'call_p1' }, { name: 'pure', args: { n: 2 }, id: 'call_p2' }]),
+  callTools([
+    { name: 'pure', args: { n: 1 }, id: 'call_p1' },
+    { name: 'pure', args: { n: 2 }, id: 'call_p2' },
+  ]),
   callTools([{ name: 'keyed', args: {}, id: 'call_k' }]),
   callTools([{ name: 'once', args: {}, id: 'call_o' }]),
   callTools([{ name: 'asked', args: {}, id: 'call_a' }]),
@@ -130,13 +133,29 @@ async function approve(thread: Thread): Promise<void> {
 export async function expectWhole(rig: Rig, run: KillableRun, traces: readonly Trace[], { unknown = false } = {}): Promise<void> {
   const { thread, input, position } = run;
   const told = await story(thread);
-  expect({ position, end: told.at(-1) }).toMatchObject({ position, end: { type: 'thread.run.completed', data: { output: 'done', turns: 5 } } });
+  expect({ position, end: told.at(-1) }).toMatchObject({
+    position,
+    end: { type: 'thread.run.completed', data: { output: 'done', turns: 5 } },
+  });
   const messages = await thread.messages();
-  expect(messages.map((m) => m.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
+  expect(messages.map((m) => m.role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'tool',
+    'assistant',
+    'tool',
+    'assistant',
+    'tool',
+    'assistant',
+    'tool',
+    'assistant',
+  ]);
 
   const begun = traces.filter((trace) => trace.what === 'begins');
   expect(begun.filter((trace) => trace.tool === 'once')).toHaveLength(1);
-  for (const tool of ['keyed', 'asked']) expect(new Set(begun.filter((trace) => trace.tool === tool).map((trace) => trace.key)).size).toBe(1);
+  for (const tool of ['keyed', 'asked'])
+    expect(new Set(begun.filter((trace) => trace.tool === tool).map((trace) => trace.key)).size).toBe(1);
 
   const outcomes = Object.fromEntries(ofType(told, 'agent.tool.execution.completed').map(({ data }) => [data.toolCallId, data.status]));
   const success = { call_p1: 'success', call_p2: 'success', call_k: 'success', call_o: 'success', call_a: 'success' };

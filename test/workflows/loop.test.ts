@@ -41,7 +41,10 @@ test('[A1][A2][A5][A9][A10][A11][A13][B16] a run in words has exactly these even
 
   const [created, step, user, status, shell, answer, end] = events;
   expect(new Set(events.map((event) => event.runId)).size).toBe(1);
-  expect(created?.data).toMatchObject({ status: 'in_progress', initialMessages: [{ role: 'user', content: expect.stringMatching(/^scene/) }] });
+  expect(created?.data).toMatchObject({
+    status: 'in_progress',
+    initialMessages: [{ role: 'user', content: expect.stringMatching(/^scene/) }],
+  });
   expect(step?.data).toEqual({ stepId: `${created?.runId}-turn-1`, turn: 1 });
   expect(user?.data).toMatchObject({ message: { role: 'user' } });
   expect(status?.data).toMatchObject({ status: 'in_progress', details: 'LLM call for turn 1' });
@@ -49,12 +52,18 @@ test('[A1][A2][A5][A9][A10][A11][A13][B16] a run in words has exactly these even
   expect(answer?.data).toMatchObject({ message: { role: 'assistant', content: 'Hello.' }, finishReason: 'stop', model: 'test-model' });
   const idOf = (event: unknown) => (event as { data: { message: { id: string } } }).data.message.id;
   expect(idOf(shell)).toBe(idOf(answer));
-  expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Hello.', turns: 1, finalMessages: [{ role: 'assistant', content: 'Hello.' }] } });
+  expect(end).toMatchObject({
+    type: 'thread.run.completed',
+    data: { output: 'Hello.', turns: 1, finalMessages: [{ role: 'assistant', content: 'Hello.' }] },
+  });
   expect(roles(await thread.messages())).toEqual(['user', 'assistant']);
 });
 
 test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has exactly these events, and every step its own id', async () => {
-  const thread = await rig.client.start(adder, scene([callTools([{ name: 'add', args: { a: 1, b: 2 }, id: 'call_1' }], 'Let me add.'), say('3')]));
+  const thread = await rig.client.start(
+    adder,
+    scene([callTools([{ name: 'add', args: { a: 1, b: 2 }, id: 'call_1' }], 'Let me add.'), say('3')]),
+  );
   const events = await story(thread);
   expect(typesOf(events)).toEqual([
     'agent.run.created',
@@ -77,7 +86,10 @@ test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has ex
     ['in_progress', 'in_progress', 'LLM call for turn 2'],
   ]);
   const [first] = ofType(events, 'thread.message.completed');
-  expect(first?.data).toMatchObject({ finishReason: 'tool_calls', message: { content: 'Let me add.', toolCalls: [{ id: 'call_1', name: 'add', arguments: '{"a":1,"b":2}' }] } });
+  expect(first?.data).toMatchObject({
+    finishReason: 'tool_calls',
+    message: { content: 'Let me add.', toolCalls: [{ id: 'call_1', name: 'add', arguments: '{"a":1,"b":2}' }] },
+  });
 
   const messages = await thread.messages();
   expect(roles(messages)).toEqual(['user', 'assistant', 'tool', 'assistant']);
@@ -87,7 +99,10 @@ test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has ex
 
 test('[A3][A6][A103][A105] a run that goes on with outputs from outside says so, and creates neither a second run nor an old step id', async () => {
   const thread = await rig.client.start(adder, scene([callTools([{ name: 'look', args: { what: 'x' }, id: 'call_x' }]), say('seen')]));
-  await until(() => thread.pending(), (pending) => pending.length === 1);
+  await until(
+    () => thread.pending(),
+    (pending) => pending.length === 1,
+  );
   await thread.submitToolOutputs([{ toolCallId: 'call_x', output: 'it is blue' }]);
   const events = await story(thread);
   expect(typesOf(events).slice(6)).toEqual([
@@ -123,11 +138,22 @@ test('[A10][A12][A29] deltas come on the side channel between shell and answer, 
   expect(ofFirst.map((delta) => delta.data.contentChunk ?? '').join('')).toBe(text);
   expect(new Set(ofFirst.map((delta) => delta.data.messageId))).toEqual(new Set([answer?.data.message.id]));
   expect(ofFirst.map((delta) => delta.data.index)).toEqual(ofFirst.map((_, i) => i));
-  expect(ofFirst.flatMap((delta) => delta.data.toolCallsChunk ?? []).map((chunk) => chunk.arguments ?? '').join('')).toBe('{"a":1,"b":2}');
+  expect(
+    ofFirst
+      .flatMap((delta) => delta.data.toolCallsChunk ?? [])
+      .map((chunk) => chunk.arguments ?? '')
+      .join(''),
+  ).toBe('{"a":1,"b":2}');
   expect(ofFirst.every((delta) => !('seq' in delta))).toBe(true);
   // Live, so before the answer is whole.
-  expect(events.findIndex((event) => event.type === 'thread.message.delta')).toBeLessThan(events.findIndex((event) => event.type === 'thread.message.completed'));
-  expectInvariants(events.filter((event) => 'seq' in event), await thread.messages(), thread.id);
+  expect(events.findIndex((event) => event.type === 'thread.message.delta')).toBeLessThan(
+    events.findIndex((event) => event.type === 'thread.message.completed'),
+  );
+  expectInvariants(
+    events.filter((event) => 'seq' in event),
+    await thread.messages(),
+    thread.id,
+  );
 });
 
 test('[A149][B10] the model is sent the instructions, the history and what is new, unchanged and in order', async () => {
@@ -136,21 +162,34 @@ test('[A149][B10] the model is sent the instructions, the history and what is ne
   const thread = await rig.client.start(adder, input, { mode: 'conversation' });
   await story(thread);
   await thread.send('And now?');
-  await until(() => requestsOf(rig, input).length, (n) => n === 3);
+  await until(
+    () => requestsOf(rig, input).length,
+    (n) => n === 3,
+  );
   const [first, second, third] = requestsOf(rig, input).map(({ body }) => body.messages);
   expect(first?.map((m) => m.role)).toEqual(['system', 'user']);
   expect(first?.[0]?.content).toBe('Add.');
   expect(second?.slice(0, 2)).toEqual(first);
-  expect(second?.[2]).toMatchObject({ role: 'assistant', content: 'Adding.', tool_calls: [{ id: 'call_raw', function: { name: 'add', arguments: rawArguments } }] });
+  expect(second?.[2]).toMatchObject({
+    role: 'assistant',
+    content: 'Adding.',
+    tool_calls: [{ id: 'call_raw', function: { name: 'add', arguments: rawArguments } }],
+  });
   expect(second?.[3]).toMatchObject({ role: 'tool', tool_call_id: 'call_raw', content: '3' });
   expect(third?.slice(0, 4)).toEqual(second);
-  expect(third?.slice(4).map((m) => [m.role, m.content])).toEqual([['assistant', '3'], ['user', 'And now?']]);
+  expect(third?.slice(4).map((m) => [m.role, m.content])).toEqual([
+    ['assistant', '3'],
+    ['user', 'And now?'],
+  ]);
   await thread.close();
 });
 
 test('[A219] usage is counted in the events, the run, the thread and the result', async () => {
   const one = { promptTokens: 100, cachedTokens: 60, completionTokens: 20, reasoningTokens: 5 };
-  const input = scene([withUsage(callTools([{ name: 'add', args: { a: 1, b: 2 } }]), one), withUsage(say('3'), { ...one, promptTokens: 150 })]);
+  const input = scene([
+    withUsage(callTools([{ name: 'add', args: { a: 1, b: 2 } }]), one),
+    withUsage(say('3'), { ...one, promptTokens: 150 }),
+  ]);
   const thread = await rig.client.start(adder, input);
   const events = await story(thread);
   const total = { inputTokens: 250, cachedInputTokens: 120, outputTokens: 40, reasoningTokens: 10 };
@@ -209,7 +248,10 @@ test('a reader may begin anywhere, and two readers see the same', async () => {
   });
   const thread = await rig.client.start(adder, input);
   const early = collect(thread.events({ live: false }));
-  await until(() => thread.status(), (status) => status.turn === 2);
+  await until(
+    () => thread.status(),
+    (status) => status.turn === 2,
+  );
   const late = collect(thread.events({ from: 8, live: false }));
   held.open();
   const all = await early;
@@ -217,18 +259,28 @@ test('a reader may begin anywhere, and two readers see the same', async () => {
   expect(await collect(thread.events({ live: false }))).toEqual(all);
 });
 
-test('settings of the run win over the agent\'s, and reach the provider with its own options', async () => {
+test("settings of the run win over the agent's, and reach the provider with its own options", async () => {
   const input = scene([say('ok')]);
   const settings = { temperature: 0.5, maxTokens: 77, toolChoice: 'required' as const, providerOptions: { seed: 7 } };
   await story(await rig.client.start(adder, input, { model: 'other-model', settings }));
   const [request] = requestsOf(rig, input);
-  expect(request?.body).toMatchObject({ model: 'other-model', temperature: 0.5, max_tokens: 77, tool_choice: 'required', seed: 7, stream: true });
+  expect(request?.body).toMatchObject({
+    model: 'other-model',
+    temperature: 0.5,
+    max_tokens: 77,
+    tool_choice: 'required',
+    seed: 7,
+    stream: true,
+  });
 });
 
 test('an input of text and image reaches the model as parts', async () => {
   const input = scene([say('a cat')]);
   const url = 'data:image/png;base64,iVBORw0KGgo=';
-  const thread = await rig.client.start(bare, [{ type: 'text', text: input }, { type: 'image', url, detail: 'low' }]);
+  const thread = await rig.client.start(bare, [
+    { type: 'text', text: input },
+    { type: 'image', url, detail: 'low' },
+  ]);
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed' });
   expect(requestsOf(rig, input)[0]?.body.messages[1]?.content).toEqual([
     { type: 'text', text: input },

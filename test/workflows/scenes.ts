@@ -13,7 +13,8 @@ type SceneScript = Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>
 export function scenes() {
   const known = new Map<string, (request: ScriptRequest) => Reply | Promise<Reply>>();
   return {
-    script: (request: ScriptRequest) => known.get(request.input)?.(request) ?? fail(400, { message: `no scene begins with "${request.input}"` }),
+    script: (request: ScriptRequest) =>
+      known.get(request.input)?.(request) ?? fail(400, { message: `no scene begins with "${request.input}"` }),
     scene(script: SceneScript, title = 'scene'): string {
       const input = `${title} ${known.size + 1}`;
       known.set(input, Array.isArray(script) ? byTurn(script) : script);

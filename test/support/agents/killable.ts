@@ -18,7 +18,15 @@ export interface Trace {
 /** Leaves its trace, and waits in the middle for as long as the test has put up a file that says so. */
 async function act(tool: string, ctx: ToolContext): Promise<string> {
   const leave = (what: Trace['what']) => {
-    const trace: Trace = { thread: ctx.threadId, tool, what, key: ctx.idempotencyKey, attempt: ctx.attempt, pid: process.pid, at: Date.now() };
+    const trace: Trace = {
+      thread: ctx.threadId,
+      tool,
+      what,
+      key: ctx.idempotencyKey,
+      attempt: ctx.attempt,
+      pid: process.pid,
+      at: Date.now(),
+    };
     appendFileSync(join(ctx.workspace, 'trace'), `${JSON.stringify(trace)}\n`);
   };
   leave('begins');
@@ -34,6 +42,13 @@ const input = z.object({ n: z.number().optional() });
 const pure = defineTool({ name: 'pure', description: 'Looks.', input, effect: 'pure', execute: (_, ctx) => act('pure', ctx) });
 const keyed = defineTool({ name: 'keyed', description: 'Writes by key.', input, effect: 'keyed', execute: (_, ctx) => act('keyed', ctx) });
 const once = defineTool({ name: 'once', description: 'Pays.', input, execute: (_, ctx) => act('once', ctx) });
-const asked = defineTool({ name: 'asked', description: 'Asks first.', input, effect: 'keyed', approval: 'always', execute: (_, ctx) => act('asked', ctx) });
+const asked = defineTool({
+  name: 'asked',
+  description: 'Asks first.',
+  input,
+  effect: 'keyed',
+  approval: 'always',
+  execute: (_, ctx) => act('asked', ctx),
+});
 
 export const killable = defineAgent({ name: 'killable', model: 'test-model', instructions: 'Work.', tools: [pure, keyed, once, asked] });
