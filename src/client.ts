@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Client, Connection, type ConnectionOptions, type QueryDefinition } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions, type QueryDefinition, type WorkflowExecutionInfo } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { LonghaulError } from './client/errors';
+import { grpc, grpcCode, LonghaulError, wordsOf } from './client/errors';
 import { type EventsOptions, readEvents } from './client/event-feed';
 import { persist } from './client/persist';
 import { askWorkflow } from './client/query';
@@ -71,7 +71,7 @@ export class LonghaulClient {
     this.taskQueue = options.taskQueue ?? readConfig().taskQueue ?? defaultTaskQueue;
   }
 
-  /** Connects where the standard Temporal environment points, or where `connection` says. Rejects at once with `unreachable`. */
+  /** Connects where the standard Temporal environment points, or where `connection` says. Rejects within about 5 s with `unreachable`. */
   static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
     const { connection, namespace, ...rest } = options;
     const environment = loadClientConnectConfig();
@@ -127,28 +127,25 @@ export class LonghaulClient {
     return new Thread(this, id);
   }
 
-  /** Threads, newest first. `query` is Temporal's list filter, added to ours. */
+  /**
+   * Threads, newest first. `query` is Temporal's list filter, added to ours.
+   * @throws LonghaulError `invalid-input` (the server did not understand the filter)
+   */
   async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
     const filter = [`WorkflowType = '${workflowType}'`, ...(query ? [`(${query})`] : [])].join(' AND ');
-    return persist(this.#connection, 'list', async () => {
-      const threads: ThreadSummary[] = [];
-      for await (const info of this.temporal.workflow.list({ query: filter, pageSize: Math.min(limit, 200) })) {
-        const attribute = (name: string) => info.searchAttributes?.[name]?.[0] as string | undefined;
-        const status = attribute('AgentStatus');
-        const pendingTool = attribute('AgentPendingTool');
-        threads.push({
-          id: info.workflowId,
-          agent: String(info.memo?.agent ?? attribute('AgentName') ?? '?'),
-          execution: info.status.name,
-          ...(status && { status }),
-          ...(pendingTool && { pendingTool }),
-          startedAt: info.startTime,
-          ...(info.closeTime && { closedAt: info.closeTime }),
-        });
-        if (threads.length === limit) break;
-      }
-      return threads;
-    });
+    try {
+      return await persist(this.#connection, 'list', async () => {
+        const threads: ThreadSummary[] = [];
+        for await (const info of this.temporal.workflow.list({ query: filter, pageSize: Math.min(limit, 200) })) {
+          threads.push(summaryOf(info));
+          if (threads.length >= limit) break;
+        }
+        return threads;
+      });
+    } catch (cause) {
+      if (grpcCode(cause) !== grpc.invalidArgument) throw cause;
+      throw new LonghaulError('invalid-input', `list: the server did not understand the filter: ${wordsOf(cause)}`, undefined, { cause });
+    }
   }
 
   async close(): Promise<void> {
@@ -278,6 +275,21 @@ export class Thread {
 
 /** The server answers a larger update with a failed workflow task, and in words that help nobody. */
 const largestRequest = 2_000_000;
+
+function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
+  const attribute = (name: string) => info.searchAttributes?.[name]?.[0] as string | undefined;
+  const status = attribute('AgentStatus');
+  const pendingTool = attribute('AgentPendingTool');
+  return {
+    id: info.workflowId,
+    agent: String(info.memo?.agent ?? attribute('AgentName') ?? '?'),
+    execution: info.status.name,
+    ...(status && { status }),
+    ...(pendingTool && { pendingTool }),
+    startedAt: info.startTime,
+    ...(info.closeTime && { closedAt: info.closeTime }),
+  };
+}
 
 /** Tells requests apart, whatever the order of their keys. */
 function digestOf(value: unknown): string {

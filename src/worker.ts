@@ -91,7 +91,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     // A killed worker's threads wait this long for it before another takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',
     // Bounds how long a cancel takes to reach a model call, and how old the growing text is that other processes see.
-    maxHeartbeatThrottleInterval: options.temporal?.maxHeartbeatThrottleInterval ?? '400ms',
+    maxHeartbeatThrottleInterval: options.temporal?.maxHeartbeatThrottleInterval ?? '300ms',
   });
   return {
     taskQueue,

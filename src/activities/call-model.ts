@@ -50,6 +50,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
 }
 
 async function transcript(deps: ActivityDependencies, request: CallModelRequest, step: Step): Promise<Message[]> {
+  for (const message of request.said ?? []) deps.transcripts.deposit(step.threadId, message);
   const found = await deps.transcripts.read(step.threadId, request.transcript, askThread(step.threadId, step.execution), request.inline);
   if ('messages' in found) return found.messages;
   throw ApplicationFailure.create({

@@ -1,18 +1,12 @@
 import pc from 'picocolors';
 import type { ThreadSummary } from '../client';
-import { grpc, grpcCode } from '../client/errors';
 import { withClient } from './connect';
-import { lineOf, UsageError } from './exit';
 import { note, printJson } from './output';
 import { printable } from './words';
 
 /** Threads, newest first. */
 export async function list({ query, limit, json }: { query?: string; limit: number; json?: boolean }): Promise<void> {
-  const threads = await withClient({}, (client) =>
-    client.list({ limit, ...(query && { query }) }).catch((error) => {
-      throw query && grpcCode(error) === grpc.invalidArgument ? new UsageError(`--query was refused: ${lineOf(error)}`) : error;
-    }),
-  );
+  const threads = await withClient({}, (client) => client.list({ limit, ...(query && { query }) }));
   if (json) {
     for (const thread of threads) printJson(thread);
     return;

@@ -6,6 +6,7 @@ export type LonghaulErrorCode =
   | 'request-refused'
   | 'no-worker'
   | 'unreachable'
+  | 'namespace-not-found'
   | 'run-failed'
   | 'run-cancelled'
   | 'thread-terminated';

@@ -18,6 +18,7 @@ export async function persist<T>(connection: Connection, what: string, action: (
     try {
       return await connection.withDeadline(Date.now() + withinMs, action);
     } catch (error) {
+      if ((error as Error).name === 'NamespaceNotFoundError') throw noNamespace(what, error);
       const away = grpcCode(error) === grpc.unavailable || (isNoWorker(error) && (await isAway(connection)));
       const code = away ? grpc.unavailable : (grpcCode(error) ?? grpc.invalidArgument);
       const waitedMs = Date.now() + wait - began;
@@ -47,4 +48,10 @@ async function isAway(connection: Connection): Promise<boolean> {
   } catch {
     return true;
   }
+}
+
+function noNamespace(what: string, cause: unknown): LonghaulError {
+  const { namespace = '' } = cause as { namespace?: string };
+  const remedy = `Set TEMPORAL_NAMESPACE to one that it has, or create it: temporal operator namespace create -n ${namespace || 'NAME'}`;
+  return new LonghaulError('namespace-not-found', `${what}: Temporal has no namespace "${namespace}". ${remedy}`, undefined, { cause });
 }

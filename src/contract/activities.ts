@@ -25,6 +25,8 @@ export interface CallModelRequest {
   /** The id that the answer will have. */
   messageId: string;
   transcript: TranscriptRef;
+  /** The newest messages of the transcript that no worker made, where they are small: what a person has just said. */
+  said?: Message[];
   /** The run's own; they win over the agent's. */
   settings?: ModelSettings;
   /** The messages from `from` on, where an earlier attempt could not ask for them. */

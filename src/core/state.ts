@@ -94,14 +94,13 @@ export function stepIdOf(run: RunState): string {
   return `${run.id}-turn-${run.turn}`;
 }
 
-/** Enough of the newest tokens that a worker which made the last turn's messages can place them. */
-const recentTokens = 24;
+/** An answer has seldom so many calls that their results don't fit; where it has, a cache asks for what it could have placed. */
+const mostRecent = 40;
 
 export function transcriptRef(state: ThreadState): TranscriptRef {
-  return {
-    epoch: state.epoch,
-    length: state.messages.length,
-    hash: state.hash,
-    recent: state.messages.slice(-recentTokens).map(tokenOf),
-  };
+  const { messages, epoch, hash } = state;
+  // What came since the last model call: its answer, the results, what was said. A worker that made them can place them by this.
+  const since = messages.findLastIndex((m) => m.role === 'assistant');
+  const recent = messages.slice(Math.max(since, messages.length - mostRecent, 0)).map(tokenOf);
+  return { epoch, length: messages.length, hash, recent };
 }

@@ -9,7 +9,7 @@ export interface TranscriptRef {
   epoch: number;
   length: number;
   hash: string;
-  /** Tokens of the newest messages, oldest first: the order in which deposits of this worker join what it has. */
+  /** Tokens of the messages since the last model call, oldest first: the order in which deposits of this worker join what it has. */
   recent: string[];
 }
 

@@ -1,6 +1,7 @@
 import { ActivityFailure, ApplicationFailure, proxyActivities, sleep } from '@temporalio/workflow';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep } from '../contract/activities';
 import { bytesOf, fit } from '../core/context/carry';
+import type { Message } from '../core/message';
 import { type RunState, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
@@ -40,6 +41,7 @@ function call(state: ThreadState, messageId: string, model: string, inline: Call
   const run = state.run as RunState;
   const { settings } = state.overrides;
   const context = lastContext(state);
+  const said = justSaid(state);
   return callModel.executeWithOptions({ ...callModelOptions, summary: modelSummary(run.turn, model, context) }, [
     {
       agent: state.agent,
@@ -48,10 +50,25 @@ function call(state: ThreadState, messageId: string, model: string, inline: Call
       turn: run.turn,
       messageId,
       transcript: transcriptRef(state),
+      ...(said.length > 0 && { said }),
       ...(settings && { settings }),
       ...(inline && { inline }),
     },
   ]);
+}
+
+/** Small enough that saying it twice is cheaper than being asked for it. */
+const saidBytes = 4_000;
+
+/** What was said since the last model call: no worker made it, so every worker would have to ask. */
+function justSaid({ messages }: ThreadState): Message[] {
+  const said: Message[] = [];
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const message = messages[i] as Message;
+    if (message.role === 'assistant') break;
+    if (message.role === 'user') said.unshift(message);
+  }
+  return bytesOf(said) <= saidBytes ? said : [];
 }
 
 /** Tokens of the last call: about what the next one will send. */

@@ -6,6 +6,13 @@ import { activeRun, type ThreadState } from '../core/state';
 
 export type RecordEvent = <T extends DurableEventType>(type: T, data: DurableEventData[T], extra?: Extra & { runId?: string }) => void;
 
+/** Another event always follows these at once, so what they change need not be shown yet. */
+const followed: readonly DurableEventType[] = [
+  'agent.run.step.created',
+  'thread.run.step.tool_call.created',
+  'thread.run.step.tool_call.completed_by_llm',
+];
+
 /** The one door through which a thread changes (I1). What the Web UI shows of it follows; that is made here and costs no history. */
 export function recorder(state: ThreadState): RecordEvent {
   return (type, data, { runId, ...extra } = {}) => {
@@ -18,7 +25,7 @@ export function recorder(state: ThreadState): RecordEvent {
       data,
     } as DurableEvent;
     evolve(state, event, extra);
-    setCurrentDetails(details(state));
+    if (!followed.includes(type)) setCurrentDetails(details(state));
   };
 }
 

@@ -1,13 +1,13 @@
 import type { ModelSettings } from '../../src/core/agent';
 import type { Message } from '../../src/core/message';
-import { buildRequest } from '../../src/models/openai/request';
+import { encodeRequest } from '../../src/models/openai/request';
 
 const tool = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: { a: { default: 1 } } } };
 const call = (id: string, args: string) => ({ id, name: 'add', arguments: args });
 const image = { type: 'image' as const, url: 'data:image/png;base64,AA==' };
 
 function build(messages: Message[], settings: ModelSettings = {}, tools = [tool], instructions = 'Be brief.') {
-  return buildRequest({ model: 'm', instructions, messages, tools, settings }, 'max_tokens') as any;
+  return JSON.parse(Buffer.from(encodeRequest({ model: 'm', instructions, messages, tools, settings }, 'max_tokens')).toString());
 }
 const user = (content: Extract<Message, { role: 'user' }>['content']): Message => ({ id: 'u', role: 'user', content });
 const assistant = (content: string, args: string[] = [], more: object = {}): Message => ({
@@ -54,7 +54,11 @@ test('settings are mapped, and what is unset is not sent', () => {
     tool_choice: 'required',
   });
   expect(build([], { toolChoice: { tool: 'add' } }).tool_choice).toEqual({ type: 'function', function: { name: 'add' } });
-  const own = buildRequest({ model: 'm', instructions: '', messages: [], tools: [], settings: { maxTokens: 9 } }, 'max_completion_tokens');
+  const bytes = encodeRequest(
+    { model: 'm', instructions: '', messages: [], tools: [], settings: { maxTokens: 9 } },
+    'max_completion_tokens',
+  );
+  const own = JSON.parse(Buffer.from(bytes).toString());
   expect(own).toMatchObject({ max_completion_tokens: 9 });
   expect(own).not.toHaveProperty('max_tokens');
 });
@@ -149,4 +153,18 @@ test('what a server hung on a call goes back with that call', () => {
   const extra = { google: { thought_signature: 's' } };
   const { messages } = build([assistant('', ['{}', '{}'], { opaque: { toolCallExtras: [null, extra] } })]);
   expect(messages[1].tool_calls.map((sent: any) => sent.extra_content)).toEqual([undefined, extra]);
+});
+
+test('a message is written once and sent the same with every turn, also beside others and beyond ASCII', () => {
+  const messages = [user('größe 😀 "quoted"'), assistant('', ['{"a":1}']), result('c0', 'line\nline'), assistant('', []), user('again')];
+  const first = build(messages.slice(0, 3));
+  const later = build(messages);
+  expect(later.messages.slice(0, first.messages.length)).toEqual(first.messages);
+  expect(later.messages.map((m: { role: string }) => m.role)).toEqual(['system', 'user', 'assistant', 'tool', 'user']);
+  expect(build(messages)).toEqual(later);
+});
+
+test('messages of the provider options take the place of the transcript', () => {
+  const own = [{ role: 'user', content: 'mine' }];
+  expect(build([user('hi')], { providerOptions: { messages: own } }).messages).toEqual(own);
 });

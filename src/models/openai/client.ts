@@ -4,7 +4,7 @@ import { type ModelAnswer, type ModelCallOptions, ModelFailure, type ModelProvid
 import { sseDecoder } from '../sse';
 import { factsOfBody, Trouble, toFailure } from './failure';
 import { type Line, openLine } from './line';
-import { buildRequest } from './request';
+import { encodeRequest } from './request';
 import { foldStream, type StreamFold } from './stream';
 
 export interface OpenAiOptions {
@@ -42,12 +42,13 @@ export function openAi(options: OpenAiOptions = {}): ModelProvider {
     const { client, host, isOpenAi } = ready;
     const line = openLine(signal, firstByteTimeoutMs);
     try {
-      const body = buildRequest(request, isOpenAi ? 'max_completion_tokens' : 'max_tokens');
+      const body = encodeRequest(request, isOpenAi ? 'max_completion_tokens' : 'max_tokens');
       const fold = foldStream(
         request.tools.map((tool) => tool.name),
         onDelta,
       );
-      const response = await client.chat.completions.create(body, { signal: line.signal }).asResponse();
+      const headers = { 'content-type': 'application/json' };
+      const response = await client.post('/chat/completions', { body, headers, stream: true, signal: line.signal }).asResponse();
       await readInto(fold, response, line, idleTimeoutMs);
       const answer = fold.answer();
       signal.throwIfAborted();

@@ -5,7 +5,6 @@ import { type AssistantMessage, type Content, type Message, type Part, type Tool
 import type { ModelRequest } from '../model';
 import { replayExtras } from './opaque';
 
-export type ChatRequest = OpenAI.Chat.ChatCompletionCreateParamsStreaming;
 type ChatMessage = OpenAI.Chat.ChatCompletionMessageParam;
 type ChatPart = OpenAI.Chat.ChatCompletionContentPart;
 type ToolChoice = OpenAI.Chat.ChatCompletionToolChoiceOption;
@@ -14,14 +13,27 @@ type ToolChoice = OpenAI.Chat.ChatCompletionToolChoiceOption;
 export type MaxTokensField = 'max_tokens' | 'max_completion_tokens';
 
 /**
- * The body of the HTTP request. `settings.providerOptions` come last and win over everything but `stream`;
+ * The body of the HTTP request, as bytes. `settings.providerOptions` come last and win over everything but `stream`;
  * a `null` among them takes the field out (`{ stream_options: null }` for a server that refuses it).
  */
-export function buildRequest(request: ModelRequest, maxTokensField: MaxTokensField): ChatRequest {
-  const { settings, tools } = request;
-  const body = {
-    model: request.model,
-    messages: toMessages(request.instructions, request.messages),
+export function encodeRequest(request: ModelRequest, maxTokensField: MaxTokensField): Uint8Array {
+  const fields = fieldsOf(request, maxTokensField);
+  // Someone who brings messages of his own in the provider's options gets them.
+  if ('messages' in fields) return Buffer.from(JSON.stringify(fields));
+  const pieces: Buffer[] = [Buffer.from('{"messages":[')];
+  for (const piece of encodedMessages(request)) {
+    if (pieces.length > 1) pieces.push(comma);
+    pieces.push(piece);
+  }
+  pieces.push(Buffer.from(`],${JSON.stringify(fields).slice(1)}`));
+  return Buffer.concat(pieces);
+}
+
+const comma = Buffer.from(',');
+
+function fieldsOf({ model, settings, tools }: ModelRequest, maxTokensField: MaxTokensField): object {
+  const fields = {
+    model,
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, parameters }) => ({
         type: 'function' as const,
@@ -35,34 +47,52 @@ export function buildRequest(request: ModelRequest, maxTokensField: MaxTokensFie
     stream_options: { include_usage: true },
     ...settings.providerOptions,
   };
-  const given = Object.entries(body).filter(([, value]) => value !== null);
-  return { ...Object.fromEntries(given), stream: true } as ChatRequest;
+  return { ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)), stream: true };
 }
 
 function toToolChoice(choice: NonNullable<ModelSettings['toolChoice']>): ToolChoice {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } };
 }
 
-function toMessages(instructions: string, messages: readonly Message[]): ChatMessage[] {
-  const list: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : [];
+/**
+ * A transcript of hundreds of messages is sent anew with each turn, and is the same but for its end. So each message is written as JSON
+ * once, and kept for as long as the message itself is: writing it all anew is what makes the turns of a long thread slower.
+ */
+const encoded = new WeakMap<Message, Buffer>();
+
+function encode(message: Message): Buffer {
+  let bytes = encoded.get(message);
+  if (!bytes) {
+    bytes = Buffer.from(
+      toChatMessages(message)
+        .map((wire) => JSON.stringify(wire))
+        .join(','),
+    );
+    encoded.set(message, bytes);
+  }
+  return bytes;
+}
+
+function* encodedMessages({ instructions, messages }: ModelRequest): Generator<Buffer> {
+  if (instructions) yield Buffer.from(JSON.stringify({ role: 'system', content: instructions } satisfies ChatMessage));
   let images: ChatPart[] = [];
   for (const message of messages) {
     // The API wants all results of an answer directly after it, so images wait until the last of them is there.
     if (message.role !== 'tool' && images.length > 0) {
-      list.push({ role: 'user', content: images });
+      yield Buffer.from(JSON.stringify({ role: 'user', content: images } satisfies ChatMessage));
       images = [];
     }
-    if (message.role === 'tool') {
-      images.push(...imagesOf(message));
-      list.push({ role: 'tool', tool_call_id: message.toolCallId, content: toolText(message) });
-    } else if (message.role === 'user') {
-      list.push({ role: 'user', content: userContent(message.content) });
-    } else {
-      list.push(...toAssistant(message));
-    }
+    const bytes = encode(message);
+    if (bytes.length > 0) yield bytes;
+    if (message.role === 'tool') images.push(...imagesOf(message));
   }
-  if (images.length > 0) list.push({ role: 'user', content: images });
-  return list;
+  if (images.length > 0) yield Buffer.from(JSON.stringify({ role: 'user', content: images } satisfies ChatMessage));
+}
+
+function toChatMessages(message: Message): ChatMessage[] {
+  if (message.role === 'tool') return [{ role: 'tool', tool_call_id: message.toolCallId, content: toolText(message) }];
+  if (message.role === 'user') return [{ role: 'user', content: userContent(message.content) }];
+  return toAssistant(message);
 }
 
 function userContent(content: Content): string | ChatPart[] {
