@@ -10,8 +10,6 @@ export interface TemporalOptions {
   /** Free ones are found otherwise. */
   port?: number;
   uiPort?: number;
-  /** Timers to 100 ms instead of a second. For tests. */
-  fastTimers?: boolean;
   /** Start a server even where TEMPORAL_ADDRESS names one. */
   own?: boolean;
   /** Told about what takes long (a download, a build). */

@@ -19,10 +19,9 @@ const dynamicConfig = {
   'system.enableActivityEagerExecution': true,
   // What a killed worker's workflow task costs (10 s by default), for threads started by the CLI or the Web UI; a full replay fits many times over.
   'history.defaultWorkflowTaskTimeout': '5s',
+  // Timers are rounded up to a second otherwise, and a death is noticed by two of them: a heartbeat that does not come, and a retry's wait.
+  'history.timerProcessorMaxTimeShift': '100ms',
 };
-
-/** Timers and retries are rounded up to a second otherwise. For tests: a busy production server would rather not. */
-const fastTimers = { 'history.timerProcessorMaxTimeShift': '100ms' };
 
 const searchAttributes = {
   AgentName: 'Keyword',
@@ -125,7 +124,7 @@ function serverArguments(port, uiPort, options) {
     // Survives SIGKILL of the server, and three times as fast as the default pragmas.
     args.push('--db-filename', options.dbFilename, '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal');
   }
-  const config = { ...dynamicConfig, ...(options.fastTimers && fastTimers), ...options.dynamicConfig };
+  const config = { ...dynamicConfig, ...options.dynamicConfig };
   for (const [key, value] of Object.entries(config)) args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
   for (const [name, type] of Object.entries({ ...searchAttributes, ...options.searchAttributes }))
     args.push('--search-attribute', `${name}=${type}`);

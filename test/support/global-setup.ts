@@ -6,7 +6,7 @@ import { bundleWorkflows } from './bundle';
 
 /** One server and one workflow bundle for all test files; they reach them through `sharedServer()`. */
 export default async function globalSetup(): Promise<void> {
-  const server = await startTemporal({ fastTimers: true, log: (line) => console.error(line) });
+  const server = await startTemporal({ log: (line) => console.error(line) });
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bundle-'));
   globalThis.longhaulTestRun = { server, folder };
   process.env.LONGHAUL_TEST_TEMPORAL = server.address;

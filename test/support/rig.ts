@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Agent } from '../../src/agents';
 import { type ClientOptions, LonghaulClient } from '../../src/client';
 import type { AgentEvent } from '../../src/core/event';
@@ -9,7 +9,7 @@ import { defaultModels } from '../../src/models/registry';
 import { inProcessBus } from '../../src/stream/stream-bus';
 import { type ModelServer, type Script, startModelServer } from '../../src/testing/model-server';
 import { type AgentWorker, createWorker, type WorkerOptions } from '../../src/worker';
-import { sharedServer, workflowBundlePath } from './temporal';
+import { closeBeforeServers, sharedServer, workflowBundlePath } from './temporal';
 
 export interface Rig {
   client: LonghaulClient;
@@ -39,8 +39,6 @@ export interface RigOptions {
   /** 0: start none yet. Default 1. */
   workers?: number;
 }
-
-const open: (() => Promise<unknown>)[] = [];
 
 /** A real worker on the test server, on a task queue of its own, with a scripted model behind real HTTP. Stopped after the file's tests. */
 export async function startRig({
@@ -95,7 +93,7 @@ export async function startRig({
       return handle;
     },
   };
-  open.push(async () => {
+  closeBeforeServers(async () => {
     await Promise.all(rig.workers.map((running) => running.stop().catch(() => undefined)));
     await temporal.close();
     await model.stop();
@@ -150,7 +148,7 @@ export async function startWorkerProcess(options: {
     child.kill('SIGKILL');
     await exited;
   };
-  open.push(kill);
+  closeBeforeServers(kill);
   await ready;
   return { pid: child.pid ?? 0, kill, signal: (name) => void child.kill(name), exited, log: () => log };
 }
@@ -177,9 +175,6 @@ let isQuiet = false;
 function quiet(): void {
   if (isQuiet) return;
   isQuiet = true;
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const filter = makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' });
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter } } });
 }
-
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((close) => close().catch(() => undefined)));
-});

@@ -25,12 +25,20 @@ const started = new Set<TemporalServer>();
 
 /** A server for this test file alone, with limits lowered through `dynamicConfig`, or a file that outlives it. Stopped after the file's last test. */
 export async function startServer(options: Omit<TemporalOptions, 'own'> = {}): Promise<TemporalServer> {
-  const server = await startTemporal({ fastTimers: true, ...options, own: true });
+  const server = await startTemporal({ ...options, own: true });
   started.add(server);
   return server;
 }
 
+const users: (() => Promise<unknown>)[] = [];
+
+/** For what uses a server: closed before the servers are, or its farewell to them takes seconds. */
+export function closeBeforeServers(close: () => Promise<unknown>): void {
+  users.push(close);
+}
+
 afterAll(async () => {
+  await Promise.all(users.splice(0).map((close) => close().catch(() => undefined)));
   await Promise.all([...started].map((server) => server.stop()));
   started.clear();
 });
