@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { isObject, parseObject } from '../../core/json';
+import { fetchOverHttp } from '../http-fetch';
 import { type ModelAnswer, type ModelCallOptions, ModelFailure, type ModelProvider, type ModelRequest } from '../model';
 import { sseDecoder } from '../sse';
 import { factsOfBody, Trouble, toFailure } from './failure';
@@ -103,7 +104,7 @@ function connect(options: OpenAiOptions): Connection {
 
 /** The SDK keeps of a failed response only an `error` object; other servers put their words beside it, into a list, or into plain text. */
 async function fetchWithErrorObject(url: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(url, init);
+  const response = await fetchOverHttp(url, init);
   if (response.ok) return response;
   const text = await response.text();
   return new Response(JSON.stringify({ error: errorObject(text) }), { status: response.status, headers: response.headers });
