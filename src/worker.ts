@@ -164,9 +164,9 @@ export async function runWorkerProcess({ announce = console.error, ...options }:
 
 /** The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. */
 export async function configuredAgents(file?: string): Promise<Agent[]> {
-  const { agentsFile, model } = readConfig();
+  const { agentsFile, model, environment } = readConfig();
   const named = file ?? agentsFile;
-  return named ? loadAgents(named) : [createCoder(model ? { model } : {})];
+  return named ? loadAgents(named) : [createCoder({ environment, ...(model && { model }) })];
 }
 
 if (require.main === module) {

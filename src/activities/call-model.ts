@@ -13,7 +13,7 @@ import { judgeFailure, toFailure } from './to-failure';
 /** One request to the model: finds the transcript, streams the answer, judges its calls. Temporal retries it, with the waits that failures name. */
 export function callModel(deps: ActivityDependencies): Activities['callModel'] {
   return async (request) => {
-    const progress: StepProgress = { messageId: request.messageId, turn: request.turn, attempt: 1 };
+    const progress: StepProgress = { runId: request.runId, messageId: request.messageId, turn: request.turn, attempt: 1 };
     return runStep(
       deps.bus,
       () => progress,
@@ -21,6 +21,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const failed = step.before?.failed ?? [];
         Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
         const agent = deps.agents.get(request.agent);
+        progress.maxAttempts = agent.retry.maxAttempts;
         const messages = await transcript(deps, request, step);
         const started = performance.now();
         try {
@@ -71,12 +72,21 @@ async function ask(
   progress: StepProgress,
 ): Promise<ModelAnswer> {
   const { provider, model } = deps.models.resolve(request.model);
-  const { instructions } = agent;
-  const text = typeof instructions === 'string' ? instructions : await instructions({ threadId: step.threadId, now: new Date() });
+  const text = await instructionsOf(agent, step);
   return provider.call(
     { model, instructions: text, messages, tools: agent.toolbox.specs(), settings: { ...agent.settings, ...request.settings } },
     { signal: step.signal, onDelta: deltas(request, step, progress) },
   );
+}
+
+/** Code of the user's: where it throws, another attempt would only throw again. */
+async function instructionsOf({ name, instructions }: Agent, { threadId }: Step): Promise<string> {
+  try {
+    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date() });
+  } catch (cause) {
+    const words = (cause as Error | undefined)?.message ?? String(cause);
+    throw new ModelFailure('bad-request', `The instructions of agent '${name}' could not be made: ${words}`, {}, { cause });
+  }
 }
 
 /** What heartbeats carry of a long text: its end, for whoever watches it grow. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
+import { excerpt } from '../core/json';
 import type { Content } from '../core/message';
 import { isError, type ToolOutcome } from '../core/tool';
 import type { ActivityDependencies } from './dependencies';
@@ -9,12 +10,13 @@ import { isShuttingDown, runStep, workerShutdown } from './step';
 /** One tool call. What comes of it is an outcome, also when it fails; an exception means that it was lost, or that it is worth another attempt. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
   return async ({ agent: agentName, runId, call, edited }) => {
-    const progress: StepProgress = { toolCallId: call.id, attempt: 1 };
+    const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(
       deps.bus,
       () => progress,
       async (step) => {
-        progress.attempt = step.attempt;
+        // Attempts that died with their worker are no failures of the tool: its throws are counted apart, and handed on.
+        Object.assign(progress, { attempt: step.attempt, throws: step.before?.throws ?? 0 });
         const agent = deps.agents.get(agentName);
         const { outcome, threw } = await agent.toolbox.execute(call, {
           signal: step.signal,
@@ -31,8 +33,11 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         });
         // Stopped because the worker is, not because anyone wants it stopped: another worker may do it, or nobody knows how far it came.
         if (outcome.status === 'cancelled' && isShuttingDown()) throw workerShutdown();
-        const attemptsLeft = (agent.toolbox.get(call.name)?.retry?.maxAttempts ?? 1) - step.attempt;
-        if (threw && attemptsLeft > 0) throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name);
+        progress.throws = (progress.throws ?? 0) + (threw ? 1 : 0);
+        if (threw && progress.throws < (agent.toolbox.get(call.name)?.retry?.maxAttempts ?? 1)) {
+          step.beat();
+          throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name);
+        }
 
         const told: ToolOutcome = {
           ...outcome,
@@ -56,6 +61,6 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
 
 /** The model must know that its call ran with other arguments than its own. */
 function withNote(content: Content, args: string): Content {
-  const note = `[A person edited the arguments before the call: ${args}]\n`;
+  const note = `[A person edited the arguments before the call: ${excerpt(args, 2_000)}]\n`;
   return typeof content === 'string' ? note + content : [{ type: 'text', text: note }, ...content];
 }

@@ -32,6 +32,7 @@ export class TranscriptCache {
   deposit(threadId: string, message: Message): void {
     if (this.maxSize === 0) return;
     const entry = this.#open(threadId);
+    this.#discard(entry, tokenOf(message));
     entry.loose.set(tokenOf(message), message);
     this.#grow(entry, sizeOf(message));
     this.#trim(threadId);
@@ -48,6 +49,8 @@ export class TranscriptCache {
     if (entry.hashes[ref.length] !== ref.hash) this.#placeLoose(entry, ref);
 
     if (entry.hashes[ref.length] === ref.hash) {
+      // What is placed needs no second copy: an attempt that is made again brings its small messages again.
+      for (const token of ref.recent) this.#discard(entry, token);
       const messages = entry.messages.slice(0, ref.length);
       this.#trim(threadId);
       return { messages };
@@ -103,8 +106,7 @@ export class TranscriptCache {
       message;
       message = entry.loose.get(ref.recent[base - first] ?? '')
     ) {
-      entry.loose.delete(tokenOf(message));
-      this.#grow(entry, -sizeOf(message));
+      this.#discard(entry, tokenOf(message));
       this.#place(entry, base, [message]);
       base += 1;
     }
@@ -118,9 +120,16 @@ export class TranscriptCache {
     for (const message of messages) {
       entry.messages.push(message);
       entry.hashes.push(extendHash(entry.hashes.at(-1) ?? emptyHash, tokenOf(message)));
-      entry.loose.delete(tokenOf(message));
+      this.#discard(entry, tokenOf(message));
     }
     this.#grow(entry, sum(messages) - sum(dropped));
+  }
+
+  #discard(entry: Entry, token: string): void {
+    const loose = entry.loose.get(token);
+    if (!loose) return;
+    entry.loose.delete(token);
+    this.#grow(entry, -sizeOf(loose));
   }
 
   #reset(entry: Entry, epoch: number): void {

@@ -12,7 +12,8 @@ const settingsSchema = z.strictObject({
 });
 const limitsSchema = z.strictObject({ turns: count.optional(), toolCalls: count.optional() });
 const retrySchema = z.strictObject({
-  maxAttempts: z.number().int().positive().optional(),
+  // Temporal's own bound on attempts must stay above it: see workflows/activity-options.ts.
+  maxAttempts: z.number().int().positive().max(20).optional(),
   baseMs: positive.optional(),
   maxMs: positive.optional(),
   backoff: z.enum(['exponential', 'linear']).optional(),

@@ -62,14 +62,20 @@ export interface ToolStep {
 
 /** What heartbeats carry while a step is under way: enough for a reader without a side channel, and for the next attempt. */
 export interface StepProgress {
+  runId: string;
   messageId?: string;
   toolCallId?: string;
+  /** Of the tool. */
+  name?: string;
   turn?: number;
   attempt: number;
   /** The text so far, its newest end where it is long. */
   text?: string;
-  /** Attempts that failed before this one. */
+  /** Attempts that failed before this one, and how many there may be. */
   failed?: FailedAttempt[];
+  maxAttempts?: number;
+  /** How often the tool threw before this attempt. */
+  throws?: number;
   /** When the first attempt began, in milliseconds since 1970: the retry window is counted from it. */
   began?: number;
 }

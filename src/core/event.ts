@@ -82,7 +82,7 @@ export interface EphemeralEventData {
     toolCallsChunk?: { index: number; id?: string; name?: string; arguments?: string }[];
     /** The first item of an attempt that is not the first. */
     restart?: true;
-    /** `contentChunk` is all of the text so far, not what was added: the reader gets it from heartbeats. */
+    /** `contentChunk` is the text so far (of a long one its newest 32,000 characters), not what was added: it comes from heartbeats. */
     snapshot?: true;
   };
   'agent.llm.retry': {

@@ -121,6 +121,7 @@ function newRun(event: DurableEvent<'agent.run.created'>, number: number): RunSt
     usage: noUsage,
     startedAt: Date.parse(event.timestamp),
     calls: [],
+    opening: event.data.initialMessages.map((message) => message.id),
   };
 }
 

@@ -31,6 +31,7 @@ export const maxMessageBytes = 1_500_000;
 const maxQueue = 100;
 /** They cross continue-as-new, and stand in one event: each is one payload, of which the server takes 2 MiB. */
 const maxQueueBytes = 1_600_000;
+const maxEditedBytes = 500_000;
 const maxWords = 4_000;
 
 /** A request that was understood, or why it can't be followed, in words for whoever asked. */
@@ -110,6 +111,10 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   if (words) return no(`approve: ${words}`);
   if (edited !== undefined && !isObject(edited)) return no(`approve: arguments must be an object; it is ${show(edited)}`);
   if (edited !== undefined && !approved) return no('approve: a refusal has no arguments to edit');
+  // In an activity's input they are JSON within JSON, which at worst doubles them.
+  if (edited !== undefined && bytesOf(JSON.stringify(edited)) > maxEditedBytes) {
+    return no(`approve: the edited arguments are larger than ${maxEditedBytes} bytes; store what is large where the tool can read it`);
+  }
   const wrong = notWaitingFor(state, toolCallId, 'awaiting-approval');
   if (wrong) return no(`approve: ${wrong}`);
   return yes({

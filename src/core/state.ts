@@ -23,6 +23,8 @@ export interface RunState {
   startedAt: number;
   /** The calls of the last answer, in the model's order; empty once their results are in the transcript. */
   calls: CallState[];
+  /** Ids of the messages it began with. */
+  opening: string[];
   /** The answer's id while the model writes it. */
   shell?: string;
 }

@@ -17,10 +17,11 @@ import type { AgentFacts } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { afterAnswer, beforeTurn, type RunEnd } from '../core/decide';
 import { excerpt } from '../core/json';
-import type { AssistantMessage } from '../core/message';
+import type { AssistantMessage, UserMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { hashOf } from '../core/transcript';
+import { pendingCalls } from '../core/views';
 import { requestCancelOptions, resolveAgentOptions } from './activity-options';
 import { askModel } from './ask-model';
 import { newId, recorder } from './record';
@@ -41,7 +42,8 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
  * I4  Nothing grows without bound: a turn's bytes in history are constant, and the thread continues as new before a limit of the server.
  */
 export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
-  const wrong = decodeFailureOf(input) ?? checkThreadInput(input);
+  // Checked where the thread begins, never again: what a later release refuses must not end a thread that an earlier one took.
+  const wrong = carried ? undefined : (decodeFailureOf(input) ?? checkThreadInput(input));
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
   const thread = openThread(input, carried);
   handleRequests(thread);
@@ -56,7 +58,7 @@ export async function agentThread(input: ThreadInput, carried?: ThreadState): Pr
     delete thread.cancelled;
   }
   await condition(allHandlersFinished);
-  return result(thread.state, { type: 'completed' });
+  return result(thread.state);
 }
 
 /** A run ends as `RunEnd` says, or was cancelled. */
@@ -65,13 +67,16 @@ type End = RunEnd | { type: 'cancelled'; reason?: string; by?: string };
 const defaultIdleMs = 30 * 24 * 3_600_000;
 
 /** Waits, at no cost, for something to do. Whoever waits for a message in a conversation gives up after the idle timeout. */
-async function nextInput({ state, record, input }: Thread): Promise<'run' | 'closed' | 'carry-over'> {
+async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over'> {
+  const { state, record, input } = thread;
   const something = () => activeRun(state) !== undefined || state.queue.length > 0 || state.closed || shouldCarryOver(state, 'idle');
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
+    throwIfCancelled();
     const arrived = idleMs === 0 ? await condition(something).then(() => true) : something() || (await condition(something, idleMs));
     if (!arrived) record('thread.closed', { reason: 'idle' });
   } catch (error) {
+    refuseQueue(thread);
     record('thread.closed', { reason: 'cancelled' });
     throw error;
   }
@@ -100,8 +105,14 @@ async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
     const limit = beforeTurn(thread.state, run);
     if (limit) return limit;
     const end = await takeTurn(thread);
+    // A cancel that was accepted while the last step ended in good order still is one.
+    throwIfCancelled();
     if (end) return end;
   }
+}
+
+function throwIfCancelled(): void {
+  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The run was cancelled');
 }
 
 /** One model call and the tool calls of its answer. Returns how the run ends, where it does. */
@@ -110,7 +121,8 @@ async function takeTurn(thread: Thread): Promise<RunEnd | undefined> {
   const run = state.run as RunState;
   record('agent.run.step.created', { stepId: `${run.id}-turn-${run.turn + 1}`, turn: run.turn + 1 });
   const stepId = stepIdOf(run);
-  takeIn(thread, stepId);
+  takeInResults(thread, stepId);
+  takeInMessages(thread, state.queue, stepId);
   changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);
 
   const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
@@ -162,8 +174,8 @@ async function beginRun(thread: Thread): Promise<RunState> {
   }
 }
 
-/** Brings into the transcript what came since the last model call: results in the order of their calls, then what was said. */
-function takeIn({ state, record }: Thread, stepId: string | undefined): void {
+/** Brings the results of the last answer's calls into the transcript, in the order of the calls. */
+function takeInResults({ state, record }: Thread, stepId?: string): void {
   for (const call of state.run?.calls ?? []) {
     if (call.phase !== 'done') continue;
     const { id, name, messageId, outcome } = call;
@@ -173,17 +185,25 @@ function takeIn({ state, record }: Thread, stepId: string | undefined): void {
       message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError },
     });
   }
-  if (!stepId) return;
-  for (const message of [...state.queue]) record('thread.message.created', { stepId, message });
+}
+
+function takeInMessages({ record }: Thread, messages: readonly UserMessage[], stepId?: string): void {
+  for (const message of [...messages]) record('thread.message.created', { ...(stepId && { stepId }), message });
 }
 
 /** Ends the run: nothing is left open in the transcript, and the terminal event is the last. */
 async function rest(thread: Thread, end: End): Promise<void> {
   const { state, record } = thread;
   const run = state.run as RunState;
+  const waited = pendingCalls(state).length > 0;
+  // What the run began with is its own, also where it ended before its first turn: left waiting, it would begin the next run, for ever.
+  takeInMessages(
+    thread,
+    state.queue.filter(({ id }) => run.opening.includes(id)),
+  );
   if (state.mode === 'one-shot') refuseQueue(thread);
   skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
-  takeIn(thread, undefined);
+  takeInResults(thread);
   switch (end.type) {
     case 'completed': {
       const last = state.messages.filter((m) => m.role === 'assistant').slice(-1);
@@ -204,10 +224,10 @@ async function rest(thread: Thread, end: End): Promise<void> {
       break;
     }
   }
-  publishStatus(state);
+  publishStatus(state, waited ? 'goes on' : undefined);
 }
 
-/** A one-shot thread that fails or is cancelled takes in no more: whoever was told that a message is accepted is told that it was not read. */
+/** A thread that ends takes in no more: whoever was told that a message is accepted is told that it was not read. */
 function refuseQueue({ state, record }: Thread): void {
   for (const { id } of state.queue) {
     record('agent.request.rejected', { request: 'sendMessage', reason: `the run ended before it took in message "${id}"` });
@@ -245,13 +265,13 @@ async function closeWith(thread: Thread, end: End): Promise<ThreadResult> {
     if (thread.cancelled) await CancellationScope.nonCancellable(() => requestCancel()).catch(() => undefined);
     throw new CancelledFailure('The thread was cancelled');
   }
-  return result(thread.state, end);
+  return result(thread.state, reasonOf(end));
 }
 
-function result(state: ThreadState, end: Extract<End, { type: 'completed' | 'incomplete' }>): ThreadResult {
+function result(state: ThreadState, reason?: string): ThreadResult {
   const { id = '', number = 0, turn = 0 } = state.run ?? {};
-  const reason = reasonOf(end);
-  return { status: end.type, output: outputOf(state), runId: id, runs: number, turns: turn, usage: state.usage, ...(reason && { reason }) };
+  const status = state.run?.status === 'incomplete' ? 'incomplete' : 'completed';
+  return { status, output: outputOf(state), runId: id, runs: number, turns: turn, usage: state.usage, ...(reason && { reason }) };
 }
 
 function reasonOf(end: End): string | undefined {
@@ -283,8 +303,9 @@ const carryBytes = 1_600_000;
 /** Goes on in a new execution with an empty history (I4). The log of this one stays readable, and whole, under its own run id. */
 async function carryOver(thread: Thread): Promise<ThreadResult> {
   const { state, input } = thread;
+  await condition(allHandlersFinished);
   // As messages the results of the last turn can be shortened like any other; as outcomes they could not.
-  takeIn(thread, undefined);
+  takeInResults(thread);
   const carried: ThreadState = { ...state, log: [], previousExecution: workflowInfo().runId };
   const fitted = fit(carried.messages, Math.max(100_000, carryBytes - bytesOf(carried.queue)), { cut: true });
   if (fitted) {

@@ -24,7 +24,7 @@ export async function askModel(thread: Thread, messageId: string): Promise<{ ste
       return { step: await call(state, messageId, model, inline), model };
     } catch (error) {
       const missingFrom = missing(error);
-      if (missingFrom !== undefined) {
+      if (missingFrom !== undefined && tries < patience) {
         inline = inlinePart(state, missingFrom);
         // Too much to pass inline: the reason why it could not be asked for (no free worker, a busy server) goes away with time.
         if (!inline) await sleep(Math.min(1_000 * 2 ** tries, 30_000));
@@ -77,6 +77,9 @@ function lastContext(state: ThreadState): number {
   const usage = last?.data.usage as { inputTokens: number; outputTokens: number } | undefined;
   return usage ? usage.inputTokens + usage.outputTokens : 0;
 }
+
+/** Tries to get the transcript to the model, about a quarter of an hour; then nothing but a person will help. */
+const patience = 40;
 
 const inlineBytes = 1_400_000;
 

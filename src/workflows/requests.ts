@@ -3,7 +3,7 @@ import type { Activities } from '../contract/activities';
 import { queries, type Receipt, type RequestName, signals, updates } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
 import type { DurableEventData } from '../core/event';
-import { excerpt } from '../core/json';
+import { excerpt, isObject } from '../core/json';
 import {
   type CancelRequest,
   type Checked,
@@ -14,6 +14,7 @@ import {
   type DecisionRequest,
   type SendRequest,
   type SubmitRequest,
+  show,
 } from '../core/requests';
 import { activeRun, stepIdOf, transcriptRef } from '../core/state';
 import { toContent } from '../core/tool';
@@ -177,10 +178,11 @@ export function changeStatus({ state, record }: Thread, status: 'in_progress' | 
 }
 
 function answerQueries({ state }: Thread): void {
-  setHandler(queries.events, (asked) => {
-    const from = count(asked?.from, 'from', 1);
+  setHandler(queries.events, (payload) => {
+    const asked = readQuery('events', payload, ['from', 'limit']);
+    const from = count(asked.from, 'from', 1);
     const first = state.log[0]?.seq ?? state.nextSeq;
-    const page = eventPage(state, from, count(asked?.limit, 'limit', 1_000));
+    const page = eventPage(state, from, count(asked.limit, 'limit', 1_000));
     return from < first && state.previousExecution ? { ...page, earlier: { execution: state.previousExecution, before: first } } : page;
   });
   setHandler(queries.status, () => ({
@@ -197,7 +199,7 @@ function answerQueries({ state }: Thread): void {
     seq: state.nextSeq - 1,
     facts: state.facts,
   }));
-  setHandler(queries.messages, (asked) => messagePage(state.messages, count(asked?.from, 'from', 0)));
+  setHandler(queries.messages, (payload) => messagePage(state.messages, count(readQuery('messages', payload, ['from']).from, 'from', 0)));
   setHandler(queries.pending, () => pendingCalls(state));
   setHandler(queries.usage, () => ({
     thread: state.usage,
@@ -205,11 +207,23 @@ function answerQueries({ state }: Thread): void {
     runs: state.run?.number ?? 0,
     turns: state.run?.turn ?? 0,
   }));
-  setHandler(queries.transcript, ({ epoch, from, length }) => {
+  setHandler(queries.transcript, (payload) => {
+    const asked = readQuery('transcript', payload, ['epoch', 'from', 'length']);
+    const [epoch = 0, from = 0, length = 0] = ['epoch', 'from', 'length'].map((name) => count(asked[name] ?? 'missing', name, 0));
     const { epoch: now, length: have } = transcriptRef(state);
     if (epoch !== now || length > have) return { stale: true };
     return { messages: messagePage(state.messages.slice(0, length), from).messages };
   });
+}
+
+/** The fields of a query's argument. Throws where it is none, or has others. */
+function readQuery(name: string, payload: unknown, known: string[]): Record<string, unknown> {
+  if (payload === undefined || payload === null) return {};
+  const undecodable = decodeFailureOf(payload);
+  const unknown = isObject(payload) ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
+  const wrong = undecodable ?? (!isObject(payload) ? `it was given ${show(payload)}` : unknown && `${unknown} is not known`);
+  if (wrong) throw ApplicationFailure.nonRetryable(`${name} takes { ${known.join(', ')} }: ${wrong}`, 'InvalidRequest');
+  return payload as Record<string, unknown>;
 }
 
 function count(value: unknown, name: string, otherwise: number): number {

@@ -33,15 +33,15 @@ export async function runCalls(thread: Thread): Promise<RunEnd | undefined> {
     return overLimit;
   }
   let broken = false;
-  const work = Promise.all(
-    chains.map((chain) =>
-      followInOrder(thread, chain).catch((error) => {
-        broken = true;
-        throw error;
-      }),
-    ),
+  const following = chains.map((chain) =>
+    followInOrder(thread, chain).catch((error) => {
+      broken = true;
+      throw error;
+    }),
   );
-  const settled = Promise.allSettled(chains.length > 0 ? [work] : []);
+  const work = Promise.all(following);
+  // Each of them, not the first that fails: a tool that still runs when another call was cancelled has an outcome to come.
+  const settled = Promise.allSettled([...following, work]);
 
   const allDone = () => broken || run.calls.every((call) => call.phase === 'done');
   const rests = () => !broken && run.calls.some(waits) && chains.every((chain) => isHeld(run, chain));
