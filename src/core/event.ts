@@ -135,18 +135,19 @@ export type DurableEvent<T extends DurableEventType = DurableEventType> = { [K i
 export type EphemeralEvent<T extends EphemeralEventType = EphemeralEventType> = { [K in T]: Envelope<K> }[T];
 export type AgentEvent = DurableEvent | EphemeralEvent;
 
-export const terminalTypes = [
-  'thread.run.completed',
-  'thread.run.failed',
-  'thread.run.incomplete',
-  'thread.run.cancelled',
-  'thread.run.expired',
-] as const;
+/** The events that end a run, and what the run is then. */
+export const endStatus = {
+  'thread.run.completed': 'completed',
+  'thread.run.failed': 'failed',
+  'thread.run.incomplete': 'incomplete',
+  'thread.run.cancelled': 'cancelled',
+  'thread.run.expired': 'expired',
+} as const satisfies Partial<Record<DurableEventType, RunStatus>>;
 
-export type TerminalEvent = DurableEvent<(typeof terminalTypes)[number]>;
+export type TerminalEvent = DurableEvent<keyof typeof endStatus>;
 
 export function isTerminal(event: AgentEvent): event is TerminalEvent {
-  return (terminalTypes as readonly string[]).includes(event.type);
+  return event.type in endStatus;
 }
 
 export function isDurable(event: AgentEvent): event is DurableEvent {

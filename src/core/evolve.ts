@@ -1,6 +1,6 @@
 import type { AgentFacts } from './agent';
-import type { DurableEvent, DurableEventData, DurableEventType, RunStatus } from './event';
-import { isTerminal } from './event';
+import type { DurableEvent, DurableEventData } from './event';
+import { endStatus, isTerminal } from './event';
 import { strip } from './log';
 import { addUsage, type Message, noUsage } from './message';
 import type { CallState, RunState, ThreadState } from './state';
@@ -102,14 +102,6 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       }
   }
 }
-
-const endStatus = {
-  'thread.run.completed': 'completed',
-  'thread.run.failed': 'failed',
-  'thread.run.incomplete': 'incomplete',
-  'thread.run.cancelled': 'cancelled',
-  'thread.run.expired': 'expired',
-} as const satisfies Partial<Record<DurableEventType, RunStatus>>;
 
 function newRun(event: DurableEvent<'agent.run.created'>, number: number): RunState {
   return {

@@ -1,5 +1,5 @@
 import type { AgentFacts, Limits, ModelSettings } from './agent';
-import type { RunStatus } from './event';
+import { endStatus, type RunStatus } from './event';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { ToolOutcome, ToolStrategy, Verdict } from './tool';
@@ -81,10 +81,8 @@ export function newThread(seed: Pick<ThreadState, 'threadId' | 'agent' | 'mode' 
   };
 }
 
-const runEnds: readonly RunStatus[] = ['completed', 'failed', 'incomplete', 'cancelled', 'expired'];
-
 export function isOver(run: RunState): boolean {
-  return runEnds.includes(run.status);
+  return (Object.values(endStatus) as RunStatus[]).includes(run.status);
 }
 
 /** The run that is going on, if one is. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { terminalTypes } from '../../src/core/event';
+import { endStatus } from '../../src/core/event';
 
 const read = (path: string) => readFileSync(join(__dirname, '../..', path), 'utf8');
 
@@ -43,5 +43,5 @@ test('docs/events.md names the terminal events', () => {
     read('docs/events.md')
       .split(/^## /m)
       .find((part) => part.startsWith('The end of a run')) ?? '';
-  for (const type of terminalTypes) expect(section).toContain(`\`${type}\``);
+  for (const type of Object.keys(endStatus)) expect(section).toContain(`\`${type}\``);
 });
