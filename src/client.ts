@@ -51,7 +51,7 @@ export interface Decision {
 export interface ThreadSummary {
   id: string;
   agent: string;
-  /** Temporal's word for the workflow: RUNNING, COMPLETED, FAILED, CANCELED, TERMINATED, … */
+  /** Temporal's word for the workflow: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
   execution: string;
   /** Ours, where the search attributes are registered. */
   status?: string;
@@ -103,7 +103,7 @@ export class LonghaulClient {
     const digest = digestOf(request);
     const task = textOf(input) || '(image)';
     try {
-      await persist(this.#connection, 'start', () =>
+      await persist(this.temporal.connection, 'start', () =>
         this.temporal.workflow.start(workflowType, {
           workflowId: id,
           taskQueue,
@@ -134,7 +134,7 @@ export class LonghaulClient {
   async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
     const filter = [`WorkflowType = '${workflowType}'`, ...(query ? [`(${query})`] : [])].join(' AND ');
     try {
-      return await persist(this.#connection, 'list', async () => {
+      return await persist(this.temporal.connection, 'list', async () => {
         const threads: ThreadSummary[] = [];
         for await (const info of this.temporal.workflow.list({ query: filter, pageSize: Math.min(limit, 200) })) {
           threads.push(summaryOf(info));
@@ -149,15 +149,11 @@ export class LonghaulClient {
   }
 
   async close(): Promise<void> {
-    await this.#connection.close();
-  }
-
-  get #connection(): Connection {
-    return this.temporal.connection as Connection;
+    await this.temporal.connection.close();
   }
 
   async #mustBeSame(id: string, digest: string): Promise<void> {
-    const { memo } = await persist(this.#connection, 'start', () => this.temporal.workflow.getHandle(id).describe());
+    const { memo } = await persist(this.temporal.connection, 'start', () => this.temporal.workflow.getHandle(id).describe());
     if (memo?.request === digest) return;
     throw new LonghaulError(
       'thread-exists',
@@ -233,7 +229,7 @@ export class Thread {
   }
 
   /**
-   * Waits for the end of a one-shot thread, or of the run that a conversation is in.
+   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's.
    * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `thread-terminated`, `no-worker`
    */
   result(): Promise<ThreadResult> {
@@ -253,7 +249,7 @@ export class Thread {
     const updateId = randomUUID();
     try {
       return await persist(
-        temporal.connection as Connection,
+        temporal.connection,
         name,
         () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId }),
         options.requestTimeoutMs,

@@ -1,6 +1,11 @@
-import type { Connection } from '@temporalio/client';
+import type { ConnectionLike } from '@temporalio/client';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { isNoWorker } from './thread-errors';
+
+/** What is needed of a connection. */
+export interface Reachable extends Pick<ConnectionLike, 'withDeadline'> {
+  workflowService: { getSystemInfo(request: object): Promise<unknown> };
+}
 
 /** Longer than a server takes to come back. The SDK gives up after 15 to 20 s. */
 const patienceMs = 90_000;
@@ -11,7 +16,7 @@ const startingUpMs = 20_000;
 const workersReturnMs = 20_000;
 
 /** Does something that may safely be done twice, until the server is there to do it. Each try has its own deadline. */
-export async function persist<T>(connection: Connection, what: string, action: () => Promise<T>, deadlineMs = 10_000): Promise<T> {
+export async function persist<T>(connection: Reachable, what: string, action: () => Promise<T>, deadlineMs = 10_000): Promise<T> {
   const began = Date.now();
   let withinMs = deadlineMs;
   for (let wait = 200; ; wait = Math.min(wait * 2, 2_000)) {
@@ -41,7 +46,7 @@ function pause(ms: number): Promise<void> {
 }
 
 /** A deadline may pass because no worker answers, or because the server is away and the SDK tried again until then. */
-async function isAway(connection: Connection): Promise<boolean> {
+async function isAway(connection: Reachable): Promise<boolean> {
   try {
     await connection.withDeadline(Date.now() + 2_000, () => connection.workflowService.getSystemInfo({}));
     return false;

@@ -1,4 +1,4 @@
-import type { Client, Connection, QueryDefinition } from '@temporalio/client';
+import type { Client, QueryDefinition } from '@temporalio/client';
 import { grpc, grpcCode } from './errors';
 import { persist } from './persist';
 import { isNoWorker, noWorker } from './thread-errors';
@@ -29,7 +29,7 @@ export async function askWorkflow<T, Args extends unknown[]>(client: Client, ask
   for (let deadlineMs = firstDeadlineMs; ; deadlineMs *= 2) {
     const leftMs = Math.max(until - Date.now(), 100);
     try {
-      return await persist(client.connection as Connection, what, () => handle.query(query, ...args), Math.min(deadlineMs, leftMs));
+      return await persist(client.connection, what, () => handle.query(query, ...args), Math.min(deadlineMs, leftMs));
     } catch (error) {
       // Failed precondition, beside "no poller": the workflow's task fails at the moment, or its history is not there yet.
       const later: unknown[] = [grpc.resourceExhausted, grpc.failedPrecondition];

@@ -1,15 +1,20 @@
-import type { Connection } from '@temporalio/client';
 import type { Thread } from '../client';
 import type { ThreadResult } from '../contract/thread';
 import { isTerminal, type TerminalEvent } from '../core/event';
 import { LonghaulError } from './errors';
 import { persist } from './persist';
+import { explain } from './thread-errors';
 
 /** Waits for the terminal event and says what it means. */
 export async function awaitResult(thread: Thread): Promise<ThreadResult> {
   let end: TerminalEvent | undefined;
   for await (const event of thread.events({ live: false })) if (isTerminal(event)) end = event;
-  if (!end) throw new LonghaulError('thread-terminated', `Thread "${thread.id}" ended without a run. Its workflow's history says why.`);
+  if (!end) {
+    throw new LonghaulError(
+      'thread-terminated',
+      `Thread "${thread.id}" has no run whose end is on record. Its workflow's history says why.`,
+    );
+  }
   switch (end.type) {
     case 'thread.run.failed':
       throw new LonghaulError('run-failed', end.data.message, end.data.code);
@@ -25,20 +30,34 @@ export async function awaitResult(thread: Thread): Promise<ThreadResult> {
   }
 }
 
-/** A thread that is over returns its result, which needs no worker to read; an open conversation is asked. */
-async function resultOf(
-  thread: Thread,
-  end: Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>,
-): Promise<ThreadResult> {
-  const { temporal } = thread.client;
-  const connection = temporal.connection as Connection;
-  const handle = temporal.workflow.getHandle(thread.id);
-  const { status } = await persist(connection, 'result', () => handle.describe());
-  if (status.name !== 'RUNNING') return persist(connection, 'result', () => handle.result() as Promise<ThreadResult>);
+type End = Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>;
+
+/** What a workflow returned can be read without a worker; of a thread that is open, or was ended from outside, its state is asked. */
+async function resultOf(thread: Thread, end: End): Promise<ThreadResult> {
+  const returned = await returnedBy(thread);
+  // A conversation that is closed returns that it completed, however its last run ended.
+  if (returned) return end.type === 'thread.run.completed' ? returned : { ...returned, ...outcomeOf(end, returned.output) };
   const { runId, turn } = await thread.status();
   const { thread: usage, runs } = await thread.usage();
-  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage };
-  if (end.type === 'thread.run.completed') return { status: 'completed', output: end.data.output, ...counts };
   const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
-  return { status: 'incomplete', output: last?.role === 'assistant' ? last.content : '', reason: end.data.message, ...counts };
+  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage };
+  return { ...outcomeOf(end, last?.role === 'assistant' ? (last.refusal || last.content).trim() : ''), ...counts };
+}
+
+function outcomeOf(end: End, said: string): Pick<ThreadResult, 'status' | 'output' | 'reason'> {
+  return end.type === 'thread.run.completed'
+    ? { status: 'completed', output: end.data.output }
+    : { status: 'incomplete', output: said, reason: end.data.message };
+}
+
+async function returnedBy({ client: { temporal }, id }: Thread): Promise<ThreadResult | undefined> {
+  const handle = temporal.workflow.getHandle(id);
+  try {
+    return await persist(temporal.connection, 'result', async () => {
+      const { status } = await handle.describe();
+      return status.name === 'COMPLETED' ? ((await handle.result()) as ThreadResult) : undefined;
+    });
+  } catch (error) {
+    throw explain(id, 'result', error);
+  }
 }

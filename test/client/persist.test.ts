@@ -1,21 +1,20 @@
-import type { Connection } from '@temporalio/client';
 import { grpc } from '../../src/client/errors';
-import { persist } from '../../src/client/persist';
+import { persist, type Reachable } from '../../src/client/persist';
 
 const away = () => Object.assign(new Error('14 UNAVAILABLE: connection refused'), { code: grpc.unavailable });
 
 /** A server that is away until a moment of the fake clock, and a connection to it that notes the deadlines it was given. */
-function server(backAt: number): { deadlines: number[]; connection: Connection; action: () => Promise<string> } {
+function server(backAt: number): { deadlines: number[]; connection: Reachable; action: () => Promise<string> } {
   const deadlines: number[] = [];
   const action = async () => {
     if (Date.now() < backAt) throw away();
     return 'done';
   };
-  const withDeadline = (deadline: number, work: () => Promise<unknown>) => {
-    if (work === action) deadlines.push(deadline - Date.now());
+  const withDeadline = <R>(deadline: number | Date, work: () => Promise<R>): Promise<R> => {
+    if ((work as unknown) === action) deadlines.push(Number(deadline) - Date.now());
     return work();
   };
-  return { deadlines, action, connection: { withDeadline, workflowService: { getSystemInfo: action } } as unknown as Connection };
+  return { deadlines, action, connection: { withDeadline, workflowService: { getSystemInfo: action } } };
 }
 
 beforeEach(() => jest.useFakeTimers({ now: 0 }));

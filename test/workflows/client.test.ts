@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
-import { LonghaulClient } from '../../src/client';
+import { LonghaulClient, type Thread } from '../../src/client';
 import { workflowType } from '../../src/contract/thread';
-import { callTools, hang, say, slowly } from '../../src/testing/model-server';
+import { callTools, fail, hang, say, slowly } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { collect, type Rig, startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
@@ -25,7 +25,13 @@ const talkative = defineTool({
     return 'ready';
   },
 });
-const agent = defineAgent({ name: 'talker', model: 'test-model', instructions: 'Talk.', tools: [talkative] });
+const agent = defineAgent({
+  name: 'talker',
+  model: 'test-model',
+  instructions: 'Talk.',
+  tools: [talkative],
+  retry: { baseMs: 1_500, jitter: false, backoff: 'linear' },
+});
 
 let rig: Rig;
 let unattended: Rig;
@@ -157,8 +163,86 @@ test('a reader without a bus sees how far a tool is', async () => {
   const thread = await rig.client.start(agent, scene([callTools([{ name: 'talkative', args: {}, id: 'call_t' }]), say('done')]));
   const progress = (await collect(thread.events())).flatMap((event) => (event.type === 'agent.tool.progress' ? [event.data] : []));
   expect(progress.length).toBeGreaterThanOrEqual(1);
-  for (const one of progress) expect(one).toMatchObject({ toolCallId: 'call_t', message: expect.stringMatching(/^\d+ %$/) });
+  for (const one of progress)
+    expect(one).toMatchObject({ toolCallId: 'call_t', name: 'talkative', message: expect.stringMatching(/^\d+ %$/) });
 });
+
+test('a reader without a bus is told of each failed attempt once, and which run it belongs to', async () => {
+  const text = Array.from({ length: 30 }, (_, i) => `word${i}`).join(' ');
+  const slow = slowly(say(text), { chunkMs: 60, chunkSize: 10 });
+  let asked = 0;
+  const thread = await rig.client.start(
+    agent,
+    scene(() => (++asked <= 2 ? fail(503, { message: 'busy' }) : slow)),
+  );
+  const events = await collect(thread.events());
+  const retries = events.filter((event) => event.type === 'agent.llm.retry');
+  const about = { turn: 1, maxAttempts: 5, delaySource: 'backoff', message: expect.stringContaining('busy') };
+  expect(retries.map(({ data }) => data)).toEqual([
+    { ...about, nextAttempt: 2, delayMs: 1_500, failureKind: expect.any(String) },
+    { ...about, nextAttempt: 3, delayMs: 3_000, failureKind: expect.any(String) },
+  ]);
+  const [created] = ofType(events, 'agent.run.created');
+  const live = events.filter((event) => !('seq' in event));
+  expect(typesOf(live)).toContain('thread.message.delta');
+  expect(new Set(live.map(({ runId }) => runId))).toEqual(new Set([created?.runId]));
+});
+
+test('with a bus the deltas of a message come between its beginning and its end, and cost the server no look each', async () => {
+  const near = await startRig({ script, agents: [agent], bus: true });
+  const text = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
+  const thread = await near.client.start(agent, scene([slowly(say(text), { chunkMs: 20, chunkSize: 5 })]));
+  const looks = jest.spyOn(near.client.temporal.workflow, 'getHandle');
+  const events = await collect(thread.events());
+  const asked = looks.mock.calls.length;
+  looks.mockRestore();
+  const types = typesOf(events);
+  const deltas = events.flatMap((event) => (event.type === 'thread.message.delta' ? [event.data.contentChunk] : []));
+  expect(deltas.join('')).toBe(text);
+  expect(deltas.length).toBeGreaterThan(60);
+  expect(asked).toBeLessThan(50);
+  expect(types.indexOf('thread.message.delta')).toBeGreaterThan(types.lastIndexOf('thread.message.created'));
+  expect(types.lastIndexOf('thread.message.delta')).toBeLessThan(types.indexOf('thread.message.completed'));
+});
+
+async function idle(thread: Thread): Promise<Thread> {
+  await until(
+    () => thread.status(),
+    ({ status }) => status === 'idle',
+  );
+  return thread;
+}
+
+test('a signal that an idle conversation can not follow keeps neither a reader nor a result waiting', async () => {
+  const thread = await idle(await rig.client.start(agent, scene([say('at rest')]), { mode: 'conversation' }));
+  const before = (await thread.status()).seq;
+  await rig.client.temporal.workflow.getHandle(thread.id).signal('cancel', {});
+  await until(
+    () => thread.status(),
+    ({ seq }) => seq > before,
+  );
+  expect((await collect(thread.events({ live: false }))).at(-1)?.type).toBe('agent.request.rejected');
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'at rest' });
+  await thread.close();
+});
+
+test.each(['close', 'terminate', 'cancel'] as const)(
+  'a conversation that is over by %s tells its last run, and how it ended',
+  async (how) => {
+    const input = scene([callTools([{ name: 'talkative', args: {} }])]);
+    const thread = await idle(await rig.client.start(agent, input, { mode: 'conversation', limits: { turns: 1 } }));
+    const open = await thread.result();
+    expect(open).toMatchObject({ status: 'incomplete', runs: 1, turns: 1, reason: expect.stringContaining('1 turns') });
+    const handle = rig.client.temporal.workflow.getHandle(thread.id);
+    await (how === 'close' ? thread.close() : how === 'terminate' ? handle.terminate('enough') : handle.cancel());
+    await until(
+      () => handle.describe(),
+      ({ status }) => status.name !== 'RUNNING',
+    );
+    expect(await thread.result()).toEqual(open);
+    expect(typesOf(await collect(thread.events({ live: false })))).not.toContain('thread.run.expired');
+  },
+);
 
 test('a reader that is told to stop stops, without an error and without harm', async () => {
   const input = scene([hang()]);

@@ -1,3 +1,4 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
@@ -88,6 +89,29 @@ test('a conversation goes on over many executions, also those that begin while i
   expect(await thread.usage()).toMatchObject({ runs: 15 });
   await thread.close();
 }, 60_000);
+
+test('a thread whose first executions the server has deleted tells the rest of its log, and its result', async () => {
+  const thread = await rig.client.start(agent, readEach(20));
+  const { output } = await thread.result();
+  const told = await collect(thread.events({ live: false }));
+  const executions = await executionsOf(thread);
+  expect(executions.length).toBeGreaterThan(2);
+  // A server takes a minute to delete an execution that it was told to, so its answer is given in its place.
+  const gone = executions.slice(-2);
+  const { workflow } = rig.client.temporal;
+  const getHandle = workflow.getHandle.bind(workflow);
+  const asked = jest.spyOn(workflow, 'getHandle').mockImplementation((id, runId, options) => {
+    const handle = getHandle(id, runId, options);
+    const refuse = () => Promise.reject(new WorkflowNotFoundError('workflow execution not found', id, runId));
+    return runId && gone.includes(runId) ? Object.assign(handle, { query: refuse }) : handle;
+  });
+  const left = await collect(thread.events({ live: false }));
+  expect(left).toEqual(told.slice(-left.length));
+  expect(left.length).toBeGreaterThan(0);
+  expect(left.length).toBeLessThan(told.length);
+  expect((await thread.result()).output).toBe(output);
+  asked.mockRestore();
+});
 
 test('messages that arrive while the thread goes over are taken in once each', async () => {
   const input = readEach(30);
