@@ -60,9 +60,12 @@ function render() {
   const proven = proofs();
   const unknown = [...proven.keys()].filter((number) => !(number in lines));
   if (unknown.length > 0) throw new Error(`Tests carry numbers that docs/conformance-lines.json does not have: ${unknown.join(', ')}`);
-  const rows = Object.entries(lines).map(
-    ([number, words]) => `| ${number} | ${cell(words)} | ${proof(proven.get(number), notApplicable[number])} |`,
-  );
+  // A line without words that a test proves all the same must be seen, too.
+  const shown = ([number, words]) => words !== '' || proven.has(number) || notApplicable[number];
+  const open = Object.entries(lines).filter((line) => !shown(line));
+  const rows = Object.entries(lines)
+    .filter(shown)
+    .map(([number, words]) => `| ${number} | ${cell(words)} | ${proof(proven.get(number), notApplicable[number])} |`);
   const count = Object.keys(lines).length;
   return `# Conformance
 
@@ -73,7 +76,20 @@ which carry the numbers, and a test fails when it is out of date. ${proven.size}
 | | behaviour | proven by |
 | --- | --- | --- |
 ${rows.join('\n')}
+
+Not yet: ${ranges(open.map(([number]) => number))}.
 `;
+}
+
+/** `A16 to A26, A42`. */
+function ranges(numbers) {
+  const runs = [];
+  for (const number of numbers) {
+    const last = runs.at(-1);
+    if (last && last.letter === number[0] && last.to + 1 === Number(number.slice(1))) last.to += 1;
+    else runs.push({ letter: number[0], from: Number(number.slice(1)), to: Number(number.slice(1)) });
+  }
+  return runs.map(({ letter, from, to }) => (from === to ? `${letter}${from}` : `${letter}${from} to ${letter}${to}`)).join(', ');
 }
 
 function proof(tests, notApplicable) {

@@ -184,7 +184,7 @@ async function download(folder, log) {
 async function build(folder, log) {
   const go = onPath('go');
   if (!go) throw new Error('Go is not on the PATH, so it could not be built');
-  log(`building the Temporal command line tool from its Go module, once: 2 to 3 minutes on two cores (${goPackage})`);
+  log(`building the Temporal command line tool from its Go module, once: 2 to 4 minutes on two cores (${goPackage})`);
   const started = Date.now();
   let packages = 0;
   const job = guarded(go, ['install', '-v', goPackage], {

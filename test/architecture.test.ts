@@ -36,7 +36,7 @@ const table: Record<string, Allowance> = {
   config: { packages: ['node', '@temporalio/envconfig'] },
   client: {
     zones: ['core', 'contract', 'config'],
-    types: ['workflows', 'agents', 'stream'],
+    types: ['stream'],
     packages: ['node', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   // Workflows are named by path: the worker bundles them, it never runs them itself.
@@ -45,16 +45,14 @@ const table: Record<string, Allowance> = {
     packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client', '@temporalio/envconfig'],
   },
   'workflow-bundle': { packages: ['node', '@temporalio/worker'] },
-  gateway: { zones: ['client', 'stream', 'core', 'contract', 'config'], packages: ['node'] },
   cli: {
-    zones: ['client', 'stream', 'core', 'contract', 'config'],
-    types: ['agents'],
-    packages: ['node', 'commander', 'picocolors', '@temporalio/client'],
+    zones: ['client', 'core', 'contract', 'config'],
+    packages: ['node', 'commander', 'picocolors'],
   },
-  // The commands that run a worker in this process, provide Temporal, and say which agents there are.
+  // The commands that run a worker in this process and provide Temporal.
   // `@temporalio/worker`: the worker is given a connection to the server that was just started, which no environment names.
-  'cli/dev': { zones: ['worker', 'agents', 'scripts'], packages: ['@temporalio/worker'] },
-  'cli/worker': { zones: ['worker', 'agents'] },
+  'cli/dev': { zones: ['worker', 'scripts'], packages: ['@temporalio/worker'] },
+  'cli/worker': { zones: ['worker'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.
   testing: {
@@ -154,7 +152,6 @@ describe('the checker', () => {
     ['worker.ts', "import { agentThread } from './workflows/agent-thread';"],
     ['worker.ts', "const path = require.resolve('./workflows');"],
     ['cli/show.ts', "import { createWorker } from '../worker';"],
-    ['gateway/server.ts', "import { runTool } from '../activities/run-tool';"],
     ['activities/call-model.ts', "import { type A } from '../workflows/record';"],
   ])('finds the violation in %s: %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);

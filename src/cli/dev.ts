@@ -31,13 +31,13 @@ export async function dev(options: DevOptions): Promise<void> {
     // Not sooner: it takes Ctrl-C over, for workers to drain, and getting Temporal may take minutes that should be easy to end. Without
     // it Ctrl-C ends this process at once, and the server with it.
     Runtime.install({ logger: new DefaultLogger('WARN', (entry) => note(logLine(entry))) });
-    const connection = await NativeConnection.connect({ address: server.address });
+    // A server that the environment names is reached as the environment says, with its TLS and its key.
+    const connection = server.ownServer ? await NativeConnection.connect({ address: server.address }) : undefined;
     const taskQueue = options.taskQueue ?? readConfig().taskQueue;
     const worker = await createWorker({
       agents,
-      connection,
-      namespace: server.namespace,
       drainMs: 2_000,
+      ...(connection && { connection, namespace: server.namespace }),
       ...(taskQueue && { taskQueue }),
     });
     announce(
@@ -47,7 +47,7 @@ export async function dev(options: DevOptions): Promise<void> {
       options,
     );
     await worker.run();
-    await connection.close();
+    await connection?.close();
   } finally {
     await server?.stop();
     release();

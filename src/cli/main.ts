@@ -168,6 +168,14 @@ function addRequests(program: Command): void {
       const { cancel }: typeof import('./requests') = require('./requests');
       await cancel(thread, options);
     });
+  program
+    .command('close')
+    .description('end a conversation once its run is over')
+    .argument('<thread>')
+    .action(async (thread) => {
+      const { close }: typeof import('./requests') = require('./requests');
+      await close(thread);
+    });
 }
 
 function wholeNumber(text: string): number {

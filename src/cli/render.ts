@@ -118,7 +118,8 @@ const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, e
                 callLine(state, paint.yellow('?'), call.toolCallId, call.name) + paint.yellow('  waits for its output from outside'),
               )
             : '';
-        return outside + (hint ? line(state, paint.dim(`    ${hint(call)}`)) : '');
+        const how = hint?.(call);
+        return outside + (how ? line(state, paint.dim(`    ${how}`)) : '');
       })
       .join('');
   },

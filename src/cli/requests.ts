@@ -42,6 +42,10 @@ export function cancel(threadId: string, decision: Decision): Promise<void> {
   return request(threadId, 'The run is being cancelled.', (thread) => thread.cancel(decision));
 }
 
+export function close(threadId: string): Promise<void> {
+  return request(threadId, 'The thread takes no more messages.', (thread) => thread.close());
+}
+
 function request(threadId: string, done: string, ask: (thread: Thread) => Promise<Receipt>): Promise<void> {
   return withClient({}, async (client) => {
     await ask(client.attach(threadId));

@@ -38,7 +38,10 @@ export async function run(input: string, options: RunOptions): Promise<void> {
 export async function watch(client: LonghaulClient, thread: Thread, { json, yes }: Pick<RunOptions, 'json' | 'yes'>): Promise<number> {
   const leaving = new AbortController();
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true;
-  const output = createOutput({ ...(json && { json }), ...(!interactive && !yes && { hint: answerHint(thread.id) }) });
+  const hint = answerHint(thread.id);
+  // What is asked here, or agreed to, needs no command; an output can only come from outside.
+  const asked = interactive || yes;
+  const output = createOutput({ ...(json && { json }), hint: (call) => (asked && call.kind === 'approval' ? '' : hint(call)) });
   let interrupted = () => {};
   const prompt = interactive ? createPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => interrupted() }) : undefined;
   const interrupts = onInterrupt(thread, { output, ...(prompt && { prompt }), leave: () => leaving.abort() });

@@ -109,12 +109,14 @@ test('broken JSON is a usage error, and nothing is sent', async () => {
 });
 
 test('run with only an output from outside to wait for exits with 3, also with --yes, and says how to give it', async () => {
-  const { code, stderr } = await command('run', '--agent', 'tester', '--yes', 'look');
+  const { code, stdout, stderr } = await command('run', '--agent', 'tester', '--yes', 'look');
+  // Beside the events, too: at a terminal the run would go on waiting there.
+  expect(stdout).toMatch(/longhaul submit thread_\S+ \S+ '<output>'/);
   expect(stderr).toMatch(/longhaul submit thread_\S+ \S+ '<output>'/);
   expect(code).toBe(3);
 });
 
-test('a conversation goes on with send', async () => {
+test('a conversation goes on with send, and ends with close', async () => {
   const id = `chat-${rig.taskQueue}`;
   const first = await command('run', '--agent', 'tester', '--conversation', '--thread', id, 'chat: hello');
   expect(first).toMatchObject({ code: 0 });
@@ -127,7 +129,9 @@ test('a conversation goes on with send', async () => {
   const { stdout } = await command('events', id);
   expect(stdout.match(/✔ completed/g)).toHaveLength(2);
   expect(stdout).toContain('you and again');
-  await thread.close();
+  expect(await command('close', id)).toMatchObject({ code: 0, stderr: 'The thread takes no more messages.\n' });
+  expect(await thread.result()).toMatchObject({ status: 'completed', runs: 2 });
+  expectOneLine(await command('close', id), /is over; start a new one/);
 });
 
 test.each(['send T x', 'submit T c x', 'events T', 'show T'])('for a thread that does not exist "%s" says so in one line', async (line) => {
@@ -185,7 +189,7 @@ test('list shows threads, and a filter that makes no sense is a usage error', as
   expect(summary).toMatchObject({ id: thread.id, agent: 'tester', execution: 'RUNNING', status: 'requires_action', pendingTool: 'deploy' });
 
   const wrong = await command('list', '--query', 'Nonsense = 1');
-  expectOneLine(wrong, /^error: --query was refused: .*Nonsense/);
+  expectOneLine(wrong, /^error: list: the server did not understand the filter: .*Nonsense/);
   expect(wrong.code).toBe(2);
   await thread.cancel();
 });
