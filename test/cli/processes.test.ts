@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { byTurn, type ModelServer, say, startModelServer } from '../../src/testing/model-server';
@@ -90,6 +91,25 @@ test('worker runs the agents of a file on a task queue, and drains on SIGTERM', 
   worker.child.kill('SIGTERM');
   expect(await worker.ended).toMatchObject({ code: 0 });
 }, 60_000);
+
+test('dev speaks TLS to the server that the environment names, where the environment says so', async () => {
+  const firstBytes: number[] = [];
+  const listener = createServer((socket) => {
+    socket.once('data', (data) => firstBytes.push(data[0] ?? -1)).on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const { port } = listener.address() as AddressInfo;
+  const dev = start(['dev', '--memory'], { cwd: folder, env: { TEMPORAL_ADDRESS: `127.0.0.1:${port}`, TEMPORAL_TLS: 'true' } });
+  try {
+    await until('a connection says something', () => firstBytes.length > 0, 20_000);
+    // A TLS handshake; plain gRPC begins with "PRI".
+    expect(firstBytes[0]).toBe(0x16);
+  } finally {
+    dev.child.kill('SIGKILL');
+    await dev.ended;
+    listener.close();
+  }
+}, 30_000);
 
 test.each([
   ['an agents file that does not exist', ['worker', '--agents', 'nowhere.js'], /^error: The agents' file .*nowhere\.js does not exist/],
