@@ -51,7 +51,7 @@ const table: Record<string, Allowance> = {
   },
   // The commands that run a worker in this process and provide Temporal.
   // `@temporalio/worker`: the worker is given a connection to the server that was just started, which no environment names.
-  'cli/dev': { zones: ['worker', 'scripts'], packages: ['@temporalio/worker'] },
+  'cli/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
   'cli/worker': { zones: ['worker'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.

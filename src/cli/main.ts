@@ -45,14 +45,16 @@ function createProgram(): Command {
 function addProcesses(program: Command): void {
   program
     .command('dev')
+    .argument('[input]', 'a task for the first agent: it is followed here to its end, and then everything stops')
     .description('a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option('--data <folder>', 'where threads are kept from one start to the next', '.longhaul')
     .option('--memory', 'keep nothing')
-    .action(async (options) => {
+    .option('--yes', 'with a task: agree to whatever needs an approval')
+    .action(async (input, options) => {
       const { dev }: typeof import('./dev') = require('./dev');
-      await dev(options);
+      await dev(input, options);
     });
   program
     .command('worker')

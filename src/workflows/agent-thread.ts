@@ -39,7 +39,8 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
  * I1  State changes only in `record`. State is plain JSON, and equals its own JSON after every step.
  * I2  Every tool call the model made is paired with exactly one tool result message, on every path.
  * I3  The log is the truth: `seq` has no gaps, across runs, retries and continue-as-new; each run has exactly one terminal event, its last.
- * I4  Nothing grows without bound: a turn's bytes in history are constant, and the thread continues as new before a limit of the server.
+ * I4  Nothing grows without bound: a turn's bytes in history are constant, and between turns the thread continues as new when the server
+ *     suggests it.
  */
 export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
   // Checked where the thread begins, never again: what a later release refuses must not end a thread that an earlier one took.

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { byTurn, type ModelServer, say, startModelServer } from '../../src/testing/model-server';
+import { byTurn, type ModelServer, say, slowly, startModelServer } from '../../src/testing/model-server';
 import { sharedServer } from '../support/temporal';
 import { until } from '../support/until';
 import { expectOneLine, longhaul, type Running, start } from './command';
@@ -70,6 +70,16 @@ test('dev serves a run from another process, ends with nothing left behind on Ct
   await again.dev.ended;
   await until('the server is gone', async () => !(await answers(again.address)), 10_000);
 }, 120_000);
+
+test('dev with a task follows the run as its words are said, ends with it, and leaves nothing behind', async () => {
+  const slow = await startModelServer(() => slowly(say('One two three four five six seven.'), { chunkMs: 30, chunkSize: 4 }));
+  const ended = await longhaul(['dev', '--memory', 'hello'], { cwd: folder, env: { OPENAI_BASE_URL: slow.url } });
+  expect(ended.stdout).toContain('One two three four five six seven.');
+  expect(ended.stdout).toContain('completed');
+  expect(ended.code).toBe(0);
+  expect(await answers(/temporal +(\S+)/.exec(ended.stderr)?.[1] ?? '')).toBe(false);
+  await slow.stop();
+}, 60_000);
 
 test('worker runs the agents of a file on a task queue, and drains on SIGTERM', async () => {
   const file = join(folder, 'agents.js');
