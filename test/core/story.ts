@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { DurableEvent, DurableEventData, DurableEventType } from '../../src/core/event';
 import { type Extra, evolve } from '../../src/core/evolve';
-import type { AssistantMessage, Content, UserMessage } from '../../src/core/message';
+import type { AssistantMessage, Content } from '../../src/core/message';
 import { activeRun, newThread, type RunState, stepIdOf, type ThreadState } from '../../src/core/state';
 import type { ToolOutcome, Verdict } from '../../src/core/tool';
 import { pendingCalls } from '../../src/core/views';
@@ -258,8 +258,4 @@ export class Story {
 
 function argumentsIn(state: ThreadState, id: string): string {
   return state.messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : [])).find((one) => one.id === id)?.arguments ?? '';
-}
-
-export function userMessage(id: string, content: Content): UserMessage {
-  return { id, role: 'user', content };
 }
