@@ -1,4 +1,4 @@
-import type { ActivityOptions } from '@temporalio/workflow';
+import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import { ActivityCancellationType } from '@temporalio/workflow';
 import type { Verdict } from '../core/tool';
 
@@ -10,8 +10,9 @@ const quickHeartbeat = '3s';
 /** For calls that must not run twice a false alarm costs a person's time, so a longer silence is borne. */
 const patientHeartbeat = '30s';
 
-export const resolveAgentOptions: ActivityOptions = {
-  startToCloseTimeout: '10s',
+/** Local: it looks into the worker's own memory, so a place in the task queue and three more events would be all that it costs. */
+export const resolveAgentOptions: LocalActivityOptions = {
+  startToCloseTimeout: '4s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 };
 

@@ -8,6 +8,7 @@ import {
   continueAsNew,
   isCancellation,
   proxyActivities,
+  proxyLocalActivities,
   workflowInfo,
 } from '@temporalio/workflow';
 import { type Activities, failureTypes } from '../contract/activities';
@@ -16,7 +17,6 @@ import { decodeFailureOf } from '../contract/undecodable';
 import type { AgentFacts } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { afterAnswer, beforeTurn, type RunEnd } from '../core/decide';
-import { excerpt } from '../core/json';
 import type { AssistantMessage, UserMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
@@ -30,7 +30,7 @@ import { runCalls, skipCalls } from './run-calls';
 import { publishStatus } from './search-attributes';
 import { openThread, type Thread } from './thread';
 
-const { resolveAgent } = proxyActivities<Activities>(resolveAgentOptions);
+const { resolveAgent } = proxyLocalActivities<Activities>(resolveAgentOptions);
 const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 
 /**
@@ -163,9 +163,7 @@ async function beginRun(thread: Thread): Promise<RunState> {
     return state.run as RunState;
   };
   try {
-    const facts = await resolveAgent.executeWithOptions({ ...resolveAgentOptions, summary: excerpt(`agent ${state.agent}`, 180) }, [
-      { agent: state.agent },
-    ]);
+    const facts = await resolveAgent({ agent: state.agent });
     const run = begin(facts);
     publishStatus(state);
     return run;
@@ -238,13 +236,14 @@ function refuseQueue({ state, record }: Thread): void {
 /** What an error means for its run: a cancel that was asked for, or a failure with the code of its cause. */
 function endOf(thread: Thread, error: unknown): End {
   if (isCancellation(error)) return { type: 'cancelled', ...thread.cancelled };
+  // A local activity's failure comes as it is, without the wrapper that tells of the activity.
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof ApplicationFailure) {
+    const details = cause.details?.[0] as Extract<RunEnd, { type: 'failed' }>['details'];
+    return { type: 'failed', code: cause.type ?? 'error', message: cause.message, ...(details && { details }) };
+  }
   if (error instanceof ActivityFailure) {
-    const cause = error.cause;
-    if (cause instanceof ApplicationFailure) {
-      const details = cause.details?.[0] as Extract<RunEnd, { type: 'failed' }>['details'];
-      return { type: 'failed', code: cause.type ?? 'error', message: cause.message, ...(details && { details }) };
-    }
-    const why = cause?.message ?? error.message;
+    const why = error.cause?.message ?? error.message;
     return {
       type: 'failed',
       code: 'worker-lost',

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { askPerson } from '../../src/cli/approvals';
 import { createPrompt, NoAnswer } from '../../src/cli/prompt';
 import type { Thread } from '../../src/client';
@@ -12,7 +13,8 @@ function scene() {
   const input = new PassThrough();
   const output = new PassThrough();
   let screen = '';
-  output.on('data', (chunk) => (screen += chunk));
+  // Colours come and go with the environment.
+  output.on('data', (chunk) => (screen += stripVTControlCharacters(String(chunk))));
   const told: unknown[] = [];
   const state = { pending: [call], refuse: undefined as string | undefined };
   const answered = (what: unknown) => {
