@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
+import { guarded } from '../../scripts/guarded.js';
 import type { Agent } from '../../src/agents';
 import { type ClientOptions, LonghaulClient } from '../../src/client';
 import type { AgentEvent } from '../../src/core/event';
@@ -120,9 +120,13 @@ export async function startWorkerProcess(options: {
   env?: Record<string, string>;
 }): Promise<WorkerProcess> {
   const root = join(__dirname, '../..');
-  const child: ChildProcess = spawn(process.execPath, ['--require', 'tsx/cjs', join(root, 'src/worker.ts')], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
+  let log = '';
+  let ready = () => {};
+  const polls = new Promise<void>((resolve) => {
+    ready = resolve;
+  });
+  // Guarded: it must not outlive the test run, however that ends.
+  const child = guarded(process.execPath, ['--require', 'tsx/cjs', join(root, 'src/worker.ts')], {
     env: {
       ...process.env,
       TEMPORAL_ADDRESS: options.address,
@@ -132,25 +136,29 @@ export async function startWorkerProcess(options: {
       OPENAI_API_KEY: 'test',
       ...options.env,
     },
+    onLine(line) {
+      log += `${line}\n`;
+      if (line.includes('longhaul worker:')) ready();
+    },
   });
-  let log = '';
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-  const ready = new Promise<void>((resolve, reject) => {
-    const read = (chunk: Buffer) => {
-      log += chunk;
-      if (log.includes('longhaul worker:')) resolve();
-    };
-    child.stdout?.on('data', read);
-    child.stderr?.on('data', read);
-    void exited.then((code) => reject(new Error(`the worker process ended with ${code}:\n${log}`)));
-  });
+  const exited = child.ended.then(({ code }) => code);
+  const pid = await child.pid;
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It is gone already.
+    }
+  };
   const kill = async () => {
-    child.kill('SIGKILL');
+    signal('SIGKILL');
     await exited;
   };
   closeBeforeServers(kill);
-  await ready;
-  return { pid: child.pid ?? 0, kill, signal: (name) => void child.kill(name), exited, log: () => log };
+  const failed = exited.then((code) => Promise.reject(new Error(`the worker process ended with ${code}:\n${log}`)));
+  await Promise.race([polls, failed]);
+  failed.catch(() => undefined);
+  return { pid, kill, signal, exited, log: () => log };
 }
 
 /** Everything until the iteration ends. */
