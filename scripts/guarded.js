@@ -70,12 +70,14 @@ function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
 function guard(command, args) {
   const child = spawn(command, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
   const end = () => {
+    // Only when the command is gone are we: whoever waits for our end may take its port or its files at once.
+    child.once('exit', () => process.exit());
     try {
       if (child.pid) process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL');
     } catch {
       // It is gone already.
     }
-    process.exit();
+    if (!child.pid || child.exitCode !== null || child.signalCode !== null) process.exit();
   };
   process.on('disconnect', end);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
