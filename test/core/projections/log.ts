@@ -411,7 +411,7 @@ export const logs = {
       .begin()
       .says('', [{ name: 'add', id: 'call_a', args: { a: 1, b: 2 } }])
       .ran('call_a', '3')
-      .incomplete({ limit: 'turns', max: 1, message: 'The run reached its limit of 1 turns.' }),
+      .incomplete({ limit: 'turns', max: 1, message: 'The run reached its limit of 1 turns.', output: '' }),
   /** The first attempt breaks off in its text, the second is whole. */
   retried: () =>
     new Log()
