@@ -5,6 +5,7 @@ import { type Activities, type CallModelRequest, failureTypes, type ModelStep, t
 import type { Message, ToolCall } from '../core/message';
 import type { Verdict } from '../core/tool';
 import { type ModelAnswer, type ModelDelta, ModelFailure } from '../models/model';
+import type { Toolbox } from '../tools/toolbox';
 import { askThread } from './ask-thread';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
@@ -22,12 +23,13 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
         const agent = deps.agents.get(request.agent);
         progress.maxAttempts = agent.retry.maxAttempts;
+        const toolbox = await agent.toolsFor({ threadId: step.threadId });
         const messages = await transcript(deps, request, step);
         const started = performance.now();
         try {
-          const answer = await ask(deps, agent, request, messages, step, progress);
+          const answer = await ask(deps, agent, toolbox, request, messages, step, progress);
           const durationMs = Math.round(performance.now() - started);
-          const calls = await judge(agent, distinct(answer.toolCalls, messages));
+          const calls = await judge(toolbox, distinct(answer.toolCalls, messages));
           deposit(deps, request, answer, calls, step);
           const { text, refusal, finishReason, usage, opaque } = answer;
           return {
@@ -66,6 +68,7 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
 async function ask(
   deps: ActivityDependencies,
   agent: Agent,
+  toolbox: Toolbox,
   request: CallModelRequest,
   messages: Message[],
   step: Step,
@@ -74,7 +77,7 @@ async function ask(
   const { provider, model } = deps.models.resolve(request.model);
   const text = await instructionsOf(agent, step);
   return provider.call(
-    { model, instructions: text, messages, tools: agent.toolbox.specs(), settings: { ...agent.settings, ...request.settings } },
+    { model, instructions: text, messages, tools: toolbox.specs(), settings: { ...agent.settings, ...request.settings } },
     { signal: step.signal, onDelta: deltas(request, step, progress) },
   );
 }
@@ -130,8 +133,8 @@ function distinct(calls: readonly ToolCall[], messages: readonly Message[]): Too
   });
 }
 
-function judge(agent: Agent, calls: ToolCall[]): Promise<{ call: ToolCall; verdict: Verdict }[]> {
-  return Promise.all(calls.map(async (call) => ({ call, verdict: await agent.toolbox.judge(call) })));
+function judge(toolbox: Toolbox, calls: ToolCall[]): Promise<{ call: ToolCall; verdict: Verdict }[]> {
+  return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call) })));
 }
 
 /** Leaves the answer where the next model call on this worker finds it. */

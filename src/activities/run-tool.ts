@@ -18,7 +18,8 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         // Attempts that died with their worker are no failures of the tool: its throws are counted apart, and handed on.
         Object.assign(progress, { attempt: step.attempt, throws: step.before?.throws ?? 0 });
         const agent = deps.agents.get(agentName);
-        const { outcome, threw } = await agent.toolbox.execute(call, {
+        const toolbox = await agent.toolsFor({ threadId: step.threadId });
+        const { outcome, threw } = await toolbox.execute(call, {
           signal: step.signal,
           idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
           threadId: step.threadId,
@@ -34,7 +35,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         // Stopped because the worker is, not because anyone wants it stopped: another worker may do it, or nobody knows how far it came.
         if (outcome.status === 'cancelled' && isShuttingDown()) throw workerShutdown();
         progress.throws = (progress.throws ?? 0) + (threw ? 1 : 0);
-        if (threw && progress.throws < (agent.toolbox.get(call.name)?.retry?.maxAttempts ?? 1)) {
+        if (threw && progress.throws < (toolbox.get(call.name)?.retry?.maxAttempts ?? 1)) {
           step.beat();
           throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name);
         }

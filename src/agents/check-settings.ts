@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { closest } from './closest';
+import { limitNames } from '../core/agent';
+import { problemsOf } from './problems';
 
 const count = z.number().int().min(0);
 const positive = z.number().positive();
@@ -10,7 +11,22 @@ const settingsSchema = z.strictObject({
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })]).optional(),
   providerOptions: z.record(z.string(), z.json()).optional(),
 });
-const limitsSchema = z.strictObject({ turns: count.optional(), toolCalls: count.optional() });
+const limitsSchema = z.strictObject(
+  Object.fromEntries(limitNames.map((name) => [name, (name === 'costUsd' ? z.number().min(0) : count).optional()])),
+);
+const optionsSchema = z.object({
+  atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
+  toolFailure: z.enum(['continue', 'fail']),
+  outputRetries: count,
+  emptyRetries: count,
+  completionChecks: count,
+  hookErrors: z.number().int().positive(),
+  toolTimeoutMs: z
+    .number()
+    .positive()
+    .max(2 ** 31 - 1)
+    .optional(),
+});
 const retrySchema = z.strictObject({
   // Temporal's own bound on attempts must stay above it: see workflows/activity-options.ts.
   maxAttempts: z.number().int().positive().max(20).optional(),
@@ -22,10 +38,10 @@ const retrySchema = z.strictObject({
   retryAfterCeilingMs: positive.optional(),
 });
 
-/** What is wrong with model settings, a line each; none when they are fine. `tools`: the names a tool choice may force. */
-export function problemsOfSettings(settings: unknown, tools: readonly string[]): string[] {
+/** What is wrong with model settings, a line each; none when they are fine. `tools`: the names a tool choice may force, where they are known. */
+export function problemsOfSettings(settings: unknown, tools: readonly string[] | undefined): string[] {
   const problems = problemsOf('settings', settingsSchema, settings);
-  if (problems.length > 0) return problems;
+  if (problems.length > 0 || tools === undefined) return problems;
   const { toolChoice } = settings as z.infer<typeof settingsSchema>;
   const known = tools.join(', ') || 'none';
   if (typeof toolChoice === 'object' && !tools.includes(toolChoice.tool)) {
@@ -34,24 +50,15 @@ export function problemsOfSettings(settings: unknown, tools: readonly string[]):
   return toolChoice === 'required' && tools.length === 0 ? ["settings.toolChoice: is 'required', but the agent has no tools"] : [];
 }
 
-export function problemsOfLimits(limits: unknown): string[] {
-  return problemsOf('limits', limitsSchema, limits);
+export function problemsOfLimits(name: 'limits' | 'threadLimits', limits: unknown): string[] {
+  return problemsOf(name, limitsSchema, limits);
 }
 
 export function problemsOfRetry(retry: unknown): string[] {
   return problemsOf('retry', retrySchema, retry);
 }
 
-function problemsOf(name: string, schema: z.ZodObject, value: unknown): string[] {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return [];
-  return parsed.error.issues.flatMap((issue) => {
-    const path = [name, ...issue.path].map(String).join('.');
-    if (issue.code !== 'unrecognized_keys') return [`${path}: ${issue.message}`];
-    const known = Object.keys(schema.shape);
-    return issue.keys.map((key) => {
-      const meant = closest(key, known);
-      return `${path}.${key}: is not known${meant ? `; did you mean '${meant}'?` : ''} Known: ${known.join(', ')}`;
-    });
-  });
+/** The options that are one word or one number. */
+export function problemsOfOptions(options: Record<string, unknown>): string[] {
+  return optionsSchema.safeParse(options).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
 }

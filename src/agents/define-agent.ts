@@ -1,59 +1,45 @@
-import type { AgentFacts, Limits, ModelSettings } from '../core/agent';
-import { type RetryPolicy, retryPolicy } from '../core/failure';
+import type { AgentFacts } from '../core/agent';
+import { retryPolicy } from '../core/failure';
 import type { ToolStrategy } from '../core/tool';
-import type { Tool } from '../tools/define-tool';
-import { createToolbox, type Toolbox } from '../tools/toolbox';
-import { problemsOfLimits, problemsOfRetry, problemsOfSettings } from './check-settings';
+import type { Hooks } from '../hooks/define-hooks';
+import { defaultToolTimeoutMs } from '../tools/define-tool';
+import type { Permissions } from '../tools/permissions';
+import { isToolset } from '../tools/toolset';
+import type { Agent, AgentDefinition } from './agent';
+import { agentTools } from './agent-tools';
+import { answerFormat } from './answer-format';
+import { problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
+import { stopPolicy } from './stop-policy';
 
-/** What instructions may depend on. They are made anew for every model call; what changes in them spoils the provider's prompt cache. */
-export interface InstructionsContext {
-  threadId: string;
-  now: Date;
-}
-
-export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
-
-export interface AgentDefinition {
-  /** 1 to 64 of a-z, A-Z, 0-9, `_`, `-` and `.`: threads are started by it. */
-  name: string;
-  /** `provider/model`, such as `openai/gpt-5`, or a bare model name. */
-  model: string;
-  /** The system prompt. */
-  instructions: Instructions;
-  /** None: a plain chat. */
-  tools?: readonly Tool[];
-  settings?: ModelSettings;
-  limits?: Limits;
-  /** Default `by-effect`: pure calls side by side, the others one after another. */
-  strategy?: ToolStrategy;
-  /** How model calls are retried; what is unset is the engine's default. */
-  retry?: Partial<RetryPolicy>;
-  /** The folder its tools work in; default is the worker's. */
-  workspace?: string;
-}
-
-/** An agent as a worker keeps it: checked, frozen, with its toolbox. Made by `defineAgent` only. */
-export interface Agent {
-  readonly name: string;
-  readonly model: string;
-  readonly instructions: Instructions;
-  readonly toolbox: Toolbox;
-  readonly settings: Readonly<ModelSettings>;
-  readonly limits: Readonly<Limits>;
-  readonly strategy: ToolStrategy;
-  readonly retry: Readonly<RetryPolicy>;
-  readonly workspace?: string;
-}
+export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOption, ToolSource } from './agent';
 
 const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
+/** What an agent has that says nothing else. What equals it is not among its facts. */
+const defaults = {
+  atLimit: 'stop',
+  toolFailure: 'continue',
+  outputRetries: 2,
+  emptyRetries: 0,
+  completionChecks: 1,
+  hookErrors: 3,
+} as const;
 
 /** Checks an agent's definition and fills in its defaults. Throws `TypeError` that names the agent and every problem. */
 export function defineAgent(definition: AgentDefinition): Agent {
-  const { name, model, instructions, tools = [], settings = {}, limits = {}, strategy = 'by-effect', retry = {}, workspace } = definition;
+  const { name, model, instructions, tools = [], output, hooks, permissions, workspace } = definition;
+  const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)) {
     throw new TypeError(`defineAgent: the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'.`);
   }
-  const toolbox = toolboxOf(name, tools);
+  const options = withDefaults(definition);
+  const stop = stopPolicy(definition.stop === undefined ? 'immediate' : definition.stop);
+  const hooksProblems = problemsOfHooks(hooks);
+  const permissionsProblems = problemsOfPermissions(permissions);
+  const box = agentTools(name, tools, {
+    timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
+    done: stop.policy.kind === 'done-tool',
+    ...(permissions === undefined ? {} : { permissions }),
+  });
   const problems = [
     ...(isText(model) ? [] : ["model: name one, such as 'openai/gpt-5'"]),
     ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
@@ -61,38 +47,71 @@ export function defineAgent(definition: AgentDefinition): Agent {
       ? []
       : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
     ...(workspace === undefined || isText(workspace) ? [] : ['workspace: give the path of a folder']),
-    ...problemsOfSettings(settings, toolbox.names()),
-    ...problemsOfLimits(limits),
+    // Which tools there will be is not known beforehand where they change.
+    ...problemsOfSettings(settings, typeof tools === 'function' || isToolset(tools) ? undefined : box.toolbox.names()),
+    ...problemsOfLimits('limits', limits),
+    ...problemsOfLimits('threadLimits', threadLimits),
     ...problemsOfRetry(retry),
+    ...problemsOfOptions({ ...options, toolTimeoutMs }),
+    ...stop.problems,
+    ...hooksProblems,
+    ...permissionsProblems,
   ];
   if (problems.length > 0) throw new TypeError(`defineAgent '${name}':\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
-  return Object.freeze({
+  const answer =
+    output === undefined ? undefined : answerFormat(output, (problem) => new TypeError(`defineAgent '${name}': output ${problem}`));
+  const agent = {
     name,
     model: model.trim(),
     instructions,
-    toolbox,
     settings: Object.freeze({ ...settings }),
     limits: Object.freeze({ ...limits }),
+    threadLimits: Object.freeze({ ...threadLimits }),
+    ...options,
+    stop: Object.freeze(stop.policy),
+    ...(answer && { answer }),
+    ...(hooks && { hooks }),
+    ...(permissions && { permissions }),
     strategy,
     retry: Object.freeze(retryPolicy(retry)),
     ...(workspace === undefined ? {} : { workspace }),
-  });
+  };
+  // `box` keeps its getter: the tools of a set are read when they are asked for.
+  return Object.freeze(Object.defineProperties(agent, Object.getOwnPropertyDescriptors(box)) as Agent);
 }
 
-/** What a workflow needs to know of an agent. */
-export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes'> {
-  return { name: agent.name, model: agent.model, limits: { ...agent.limits }, strategy: agent.strategy };
+/** What a workflow needs to know of an agent; what is as it is by default is left out. */
+export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'contextWindow'> {
+  const { name, model, limits, threadLimits, strategy, stop, answer, hooks } = agent;
+  const said = Object.entries(defaults).filter(([option, value]) => option !== 'outputRetries' && agent[option as keyof Agent] !== value);
+  const ids = hooks?.ids() ?? {};
+  return {
+    name,
+    model,
+    limits: { ...limits },
+    strategy,
+    ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
+    ...(stop.kind !== 'immediate' && { stop: { ...stop } }),
+    ...(answer && { outputRetries: agent.outputRetries }),
+    ...Object.fromEntries(said.map(([option]) => [option, agent[option as keyof Agent]])),
+    ...(Object.keys(ids).length > 0 && { hooks: ids }),
+  };
 }
 
-function toolboxOf(agent: string, tools: readonly Tool[]): Toolbox {
-  if (!Array.isArray(tools)) throw new TypeError(`defineAgent '${agent}': tools must be a list of what defineTool returned.`);
-  const odd = tools.findIndex((tool) => typeof tool !== 'object' || tool === null || typeof tool.parameters !== 'object');
-  if (odd !== -1) throw new TypeError(`defineAgent '${agent}': tools[${odd}] was not made by defineTool.`);
-  try {
-    return createToolbox(tools);
-  } catch (error) {
-    throw new TypeError(`defineAgent '${agent}': ${error instanceof Error ? error.message : String(error)}`);
-  }
+function withDefaults(definition: AgentDefinition): Pick<Agent, keyof typeof defaults> {
+  const given = Object.keys(defaults).map((option) => [option, definition[option as keyof typeof defaults]]);
+  return { ...defaults, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) };
+}
+
+/** By their shape: a test runner's realms, or two copies of the package, would make `instanceof` lie. */
+function problemsOfHooks(hooks: Hooks | undefined): string[] {
+  const fine = hooks === undefined || (typeof hooks?.ids === 'function' && typeof hooks.run === 'function');
+  return fine ? [] : ['hooks: give what defineHooks returned'];
+}
+
+function problemsOfPermissions(permissions: Permissions | undefined): string[] {
+  const fine = permissions === undefined || (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function');
+  return fine ? [] : ['permissions: give what createPermissions returned'];
 }
 
 function isText(value: unknown): value is string {

@@ -43,7 +43,7 @@ export interface ToolDefinition<Schema extends z.ZodType = z.ZodType> {
   effect?: Effect;
   /** Default `never`. */
   approval?: ApprovalRule<z.output<Schema>>;
-  /** For one attempt, in milliseconds. Default 30,000. */
+  /** For one attempt, in milliseconds. Default is the agent's `toolTimeoutMs`, 30,000 where it sets none. */
   timeoutMs?: number;
   /** Further attempts after a throw; only for `pure` and `keyed`. Default: one attempt. */
   retry?: ToolRetry;
@@ -63,7 +63,8 @@ export interface Tool {
   readonly parameters: JsonObject;
   readonly effect: Effect;
   readonly approval: ApprovalRule<unknown>;
-  readonly timeoutMs: number;
+  /** The agent's, where unset. */
+  readonly timeoutMs?: number;
   readonly retry?: ToolRetry;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
 }
@@ -75,7 +76,7 @@ const longestTimeoutMs = 2 ** 31 - 1;
 
 /** Checks a tool's definition and fills in its defaults. Throws `TypeError` that names the tool, the field and the remedy. */
 export function defineTool<Schema extends z.ZodType>(definition: ToolDefinition<Schema>): Tool {
-  const { name, description, input, effect = 'once', approval = 'never', timeoutMs = defaultToolTimeoutMs, retry, execute } = definition;
+  const { name, description, input, effect = 'once', approval = 'never', timeoutMs, retry, execute } = definition;
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`defineTool: the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_' or '-'.`);
   }
@@ -87,7 +88,7 @@ export function defineTool<Schema extends z.ZodType>(definition: ToolDefinition<
   if (approval !== 'never' && approval !== 'always' && typeof approval !== 'function') {
     throw refuse('approval', `is ${JSON.stringify(approval)}; use 'never', 'always' or a function of the arguments.`);
   }
-  if (!(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= longestTimeoutMs)) {
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= longestTimeoutMs)) {
     throw refuse('timeoutMs', `is ${timeoutMs}; use milliseconds above 0 and at most ${longestTimeoutMs} (24 days).`);
   }
   if (execute !== undefined && typeof execute !== 'function') {
@@ -101,7 +102,7 @@ export function defineTool<Schema extends z.ZodType>(definition: ToolDefinition<
     parameters,
     effect,
     approval: approval as ApprovalRule<unknown>,
-    timeoutMs,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(retry === undefined ? {} : { retry: checkedRetry(retry, effect, refuse) }),
     ...(execute === undefined ? {} : { execute: execute.bind(definition) as Tool['execute'] }),
   });

@@ -34,7 +34,7 @@ type End = { kind: 'value'; value: unknown } | { kind: 'thrown'; error: unknown 
 const graceMs = 3_000;
 
 /** Runs a tool whose arguments are checked. Never throws, and returns at the latest `graceMs` after the timeout or the cancel. */
-export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: ToolHost): Promise<Execution> {
+export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: ToolHost & { timeoutMs: number }): Promise<Execution> {
   const started = performance.now();
   const took = (outcome: ToolOutcome): ToolOutcome => ({ ...outcome, durationMs: Math.round(performance.now() - started) });
   const { execute } = tool;
@@ -44,9 +44,9 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
   }
   const controller = new AbortController();
   const cancel = () => controller.abort(host.signal.reason);
-  if (host.signal.aborted) return { outcome: took(cut(tool, true)), threw: false };
+  if (host.signal.aborted) return { outcome: took(cut(tool)), threw: false };
   host.signal.addEventListener('abort', cancel, { once: true });
-  const timer = setTimeout(() => controller.abort(new ToolTimeoutError(tool.name, tool.timeoutMs)), tool.timeoutMs);
+  const timer = setTimeout(() => controller.abort(new ToolTimeoutError(tool.name, host.timeoutMs)), host.timeoutMs);
   const context = toolContext(call, host, controller.signal);
   try {
     const end = await untilAbandoned(
@@ -54,8 +54,8 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
       controller.signal,
     );
     if (!controller.signal.aborted) return finished(tool, end, took);
-    const cancelled = !(controller.signal.reason instanceof ToolTimeoutError);
-    return { outcome: took(cut(tool, cancelled, end)), threw: false };
+    const { reason } = controller.signal;
+    return { outcome: took(cut(tool, end, reason instanceof ToolTimeoutError ? reason : undefined)), threw: false };
   } finally {
     context.close();
     clearTimeout(timer);
@@ -89,13 +89,11 @@ function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutc
 }
 
 /** The outcome of a call that was cut short, with what the tool still had to say. */
-function cut(tool: Tool, cancelled: boolean, end?: End): ToolOutcome {
-  const error = cancelled
-    ? { name: 'CancelledError', message: `Tool '${tool.name}' was cancelled${end ? '' : ' before it started'}.` }
-    : new ToolTimeoutError(tool.name, tool.timeoutMs);
+function cut(tool: Tool, end?: End, timeout?: ToolTimeoutError): ToolOutcome {
+  const error = timeout ?? { name: 'CancelledError', message: `Tool '${tool.name}' was cancelled${end ? '' : ' before it started'}.` };
   const partial = end ? lastWords(end) : '';
   const content = `Error: ${error.message}${partial === '' ? '' : `\n${partial}`}`;
-  return failed(error, { status: cancelled ? 'cancelled' : 'timed-out', content });
+  return failed(error, { status: timeout ? 'timed-out' : 'cancelled', content });
 }
 
 function lastWords(end: End): string {

@@ -1,9 +1,27 @@
 import { excerpt } from '../core/json';
 import type { ToolCall } from '../core/message';
-import type { Approval, ToolError, ToolSpec, Verdict } from '../core/tool';
-import type { Tool } from './define-tool';
+import type { PermissionRule, ToolError, ToolSpec, Verdict } from '../core/tool';
+import { approvalFor } from './approval';
+import { defaultToolTimeoutMs, type Tool } from './define-tool';
+import { doneTool } from './done';
+import { permissionFor, withSuggestions } from './permission-check';
+import type { Permissions } from './permissions';
 import { type Execution, failed, runTool, type ToolHost } from './run-tool';
 import { parseArguments } from './tool-arguments';
+
+export interface ToolboxOptions {
+  /** For tools that set none, in milliseconds. Default 30,000. */
+  timeoutMs?: number;
+  permissions?: Permissions;
+  /** Adds the tool `done`, by which the model says that it is. */
+  done?: boolean;
+}
+
+/** What a thread adds to what an agent has. */
+export interface JudgeOptions {
+  /** What people said to remember. */
+  rules?: PermissionRule[];
+}
 
 /** The tools of one agent. Needs nothing but Node: usable from a script and from tests. */
 export interface Toolbox {
@@ -11,8 +29,8 @@ export interface Toolbox {
   specs(): ToolSpec[];
   names(): string[];
   get(name: string): Tool | undefined;
-  /** What is to happen with a call. Runs nothing but the tool's own approval rule; never throws. */
-  judge(call: ToolCall): Promise<Verdict>;
+  /** What is to happen with a call. Runs nothing but the tool's own approval rule, and the permissions; never throws. */
+  judge(call: ToolCall, options?: JudgeOptions): Promise<Verdict>;
   /**
    * One attempt at a call: checks the arguments again, runs the tool within its timeout, and never throws.
    * `threw`: `execute` threw something other than `ToolFailure`, so the tool's `retry` applies.
@@ -20,18 +38,10 @@ export interface Toolbox {
   execute(call: ToolCall, host: ToolHost): Promise<Execution>;
 }
 
-/** How long an approval rule may think before a person is asked anyway. */
-const approvalDeadlineMs = 10_000;
-
 /** Throws `TypeError` when two different tools share a name. */
-export function createToolbox(tools: readonly Tool[]): Toolbox {
-  const byName = new Map<string, Tool>();
-  for (const tool of tools) {
-    const before = byName.get(tool.name);
-    if (before && before !== tool)
-      throw new TypeError(`Two tools are named '${tool.name}'; the model could not tell them apart. Rename one.`);
-    byName.set(tool.name, tool);
-  }
+export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
+  const { permissions, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
+  const byName = named(options.done ? [...tools, doneTool] : tools);
 
   const unknown = (name: string): ToolError => ({
     name: 'ToolNotFoundError',
@@ -43,14 +53,20 @@ export function createToolbox(tools: readonly Tool[]): Toolbox {
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
 
-    async judge(call: ToolCall): Promise<Verdict> {
+    async judge(call: ToolCall, { rules = [] }: JudgeOptions = {}): Promise<Verdict> {
       const tool = byName.get(call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name) };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { kind: 'reject', error: parsed.error };
-      const approval = await approvalFor(tool, parsed.args);
+      if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
+      const request = { tool: tool.name, args: parsed.args };
+      const permission = await permissionFor(permissions, { ...request, rules });
+      if (typeof permission === 'object') return permission;
+      const asked =
+        permission === 'allow' ? undefined : ((await approvalFor(tool, parsed.args)) ?? (permission === 'ask' ? {} : undefined));
+      const approval = asked && withSuggestions(asked, permissions, request);
       if (!tool.execute) return { kind: 'external', ...(approval && { approval }) };
-      const { effect, timeoutMs, retry } = tool;
+      const { effect, timeoutMs = otherwise, retry } = tool;
       return { kind: 'run', effect, timeoutMs, ...(approval && { approval }), ...(retry && { retry }) };
     },
 
@@ -59,30 +75,23 @@ export function createToolbox(tools: readonly Tool[]): Toolbox {
       if (!tool) return { outcome: failed(unknown(call.name), { status: 'rejected' }), threw: false };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: failed(parsed.error, { status: 'rejected' }), threw: false };
-      return runTool(tool, call, parsed.args, host);
+      return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
 }
 
-/** `undefined`: no person is needed. */
-async function approvalFor(tool: Tool, args: unknown): Promise<Approval | undefined> {
-  const rule = tool.approval;
-  if (rule === 'never') return undefined;
-  if (rule === 'always') return {};
-  let deadline: NodeJS.Timeout | undefined;
-  try {
-    const answer: unknown = await Promise.race([
-      rule(args),
-      new Promise((_, reject) => {
-        deadline = setTimeout(() => reject(new Error(`no answer within ${approvalDeadlineMs / 1_000} s`)), approvalDeadlineMs);
-      }),
-    ]);
-    if (answer === false) return undefined;
-    if (typeof answer === 'string' && answer.trim() !== '') return { reason: excerpt(answer, 500) };
-    return answer === true || typeof answer === 'string' ? {} : { reason: 'The approval rule gave no clear answer.' };
-  } catch (error) {
-    return { reason: excerpt(`The approval rule failed: ${error instanceof Error ? error.message : String(error)}`, 500) };
-  } finally {
-    clearTimeout(deadline);
+function named(tools: readonly Tool[]): Map<string, Tool> {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    const before = byName.get(tool.name);
+    if (before && before !== tool) {
+      const remedy =
+        tool === doneTool
+          ? "a run that only 'done' ends brings that tool itself. Rename yours"
+          : 'the model could not tell them apart. Rename one';
+      throw new TypeError(`Two tools are named '${tool.name}'; ${remedy}.`);
+    }
+    byName.set(tool.name, tool);
   }
+  return byName;
 }

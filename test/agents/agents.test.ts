@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { createCoder } from '../../src/agents/coder';
-import { defineAgent, factsOf } from '../../src/agents/define-agent';
+import { defineAgent, factsOf, type ToolSource } from '../../src/agents/define-agent';
 import { AgentNotFoundError, createAgents } from '../../src/agents/registry';
+import { defaultTurns } from '../../src/core/agent';
 import { defineTool } from '../../src/tools/define-tool';
+import { createToolset } from '../../src/tools/toolset';
 import { callOf, hostWith, newFolder, removeFolders } from '../tools/tool-host';
 
 afterEach(removeFolders);
@@ -27,6 +29,58 @@ describe('defineAgent', () => {
     expect(agent.limits).toEqual({ turns: 3 });
     expect(agent.toolbox.names()).toEqual(['refund']);
     expect(() => Object.assign(agent.limits, { turns: 4 })).toThrow(TypeError);
+  });
+
+  test('[A88] [B6] a run has 100 turns where nothing is said, and as many as is said otherwise', () => {
+    expect(defaultTurns).toBe(100);
+    expect(factsOf(defineAgent(good)).limits).toEqual({});
+    for (const turns of [10, 200, 0]) expect(factsOf(defineAgent({ ...good, limits: { turns } })).limits).toEqual({ turns });
+  });
+
+  test('facts are what differs from the default, as plain JSON', () => {
+    const unremarkable = {
+      threadLimits: {},
+      atLimit: 'stop',
+      stop: 'immediate',
+      toolFailure: 'continue',
+      outputRetries: 5,
+      emptyRetries: 0,
+      completionChecks: 1,
+      hookErrors: 3,
+    } as const;
+    expect(factsOf(defineAgent({ ...good, ...unremarkable }))).toEqual(factsOf(defineAgent(good)));
+
+    const remarkable = {
+      limits: { turns: 10, toolRounds: 4, toolCalls: 20, tokens: 1e6, costUsd: 0.5, wallClockMs: 60_000, contextTokens: 0 },
+      threadLimits: { costUsd: 5 },
+      atLimit: 'ask',
+      stop: { kind: 'done-tool', nudge: 'Call done.' },
+      toolFailure: 'fail',
+      outputRetries: 0,
+      emptyRetries: 1,
+      completionChecks: 0,
+      hookErrors: 1,
+    } as const;
+    const hooks = { ids: () => ({ 'before:llm': ['before:llm#1'] }), run: async () => ({ answer: {}, reports: [] }) } as never;
+    const facts = factsOf(defineAgent({ ...good, ...remarkable, output: z.object({ zip: z.string() }), hooks }));
+    const { name, model } = good;
+    expect(facts).toEqual({ name, model, strategy: 'by-effect', ...remarkable, hooks: { 'before:llm': ['before:llm#1'] } });
+    expect(JSON.parse(JSON.stringify(facts))).toEqual(facts);
+    expect(factsOf(defineAgent({ ...good, output: z.object({}) })).outputRetries).toBe(2);
+  });
+
+  test.each([
+    ['[B15] immediate, which skips the verification', 'immediate', undefined],
+    ['[B5] verify, once and at most three times a run', 'verify', { kind: 'verify', rounds: 1, max: 3 }],
+    [
+      '[B5] verify with a maximum of its own',
+      { kind: 'verify', max: 7, prompt: 'Sure?' },
+      { kind: 'verify', rounds: 1, max: 7, prompt: 'Sure?' },
+    ],
+    ['verify with more rounds than the usual maximum', { kind: 'verify', rounds: 5 }, { kind: 'verify', rounds: 5, max: 5 }],
+    ['done-tool', 'done-tool', { kind: 'done-tool' }],
+  ])('%s', (_what, stop, policy) => {
+    expect(factsOf(defineAgent({ ...good, stop: stop as 'verify' })).stop).toEqual(policy);
   });
 
   test('a partial retry policy is filled in', () => {
@@ -60,6 +114,32 @@ describe('defineAgent', () => {
     ],
     ['a required tool where there is none', { settings: { toolChoice: 'required' } }, /is 'required', but the agent has no tools/],
     ['a retry that makes no sense', { retry: { maxAttempts: 0 } }, /retry\.maxAttempts: /],
+    ['a cost below zero', { limits: { costUsd: -1 } }, /limits\.costUsd: /],
+    ['half a token', { limits: { tokens: 1.5 } }, /limits\.tokens: /],
+    ['a limit that is no number', { limits: { wallClockMs: Number.NaN } }, /limits\.wallClockMs: /],
+    ['a misspelt limit of the thread', { threadLimits: { cost: 3 } }, /threadLimits\.cost: is not known/],
+    ['no way to act at a limit', { atLimit: 'halt' }, /atLimit: .*"summarize"/],
+    ['an unknown stop policy', { stop: 'verfy' }, /stop: is "verfy"; use 'immediate', 'verify', 'done-tool' \(did you mean 'verify'\?\)/],
+    ['a stop policy of no kind', { stop: null }, /stop: is null; use 'immediate'/],
+    ['no rounds', { stop: { kind: 'verify', rounds: 0 } }, /stop\.rounds: /],
+    ['a maximum below the rounds', { stop: { kind: 'verify', rounds: 3, max: 2 } }, /stop\.max: \(2\) is below stop\.rounds \(3\)/],
+    ['a prompt without words', { stop: { kind: 'verify', prompt: ' ' } }, /stop\.prompt: is empty/],
+    ['an option of another policy', { stop: { kind: 'done-tool', rounds: 2 } }, /stop\.rounds: is not known.*Known: kind, nudge/],
+    ['an unknown tool failure policy', { toolFailure: 'retry' }, /toolFailure: /],
+    ['negative retries', { outputRetries: -1, emptyRetries: -1 }, /outputRetries: [\s\S]*emptyRetries: /],
+    ['half a check', { completionChecks: 0.5 }, /completionChecks: /],
+    ['hooks that may never fail', { hookErrors: 0 }, /hookErrors: /],
+    ['a timeout of nothing', { toolTimeoutMs: 0 }, /toolTimeoutMs: /],
+    ['a timeout Node has no timer for', { toolTimeoutMs: 2 ** 31 }, /toolTimeoutMs: /],
+    ['hooks that are none', { hooks: {} }, /hooks: give what defineHooks returned/],
+    ['permissions that are none', { permissions: { allow: [] } }, /permissions: give what createPermissions returned/],
+    ['an answer that is no zod schema', { output: { type: 'object' } }, /defineAgent 'support': output is not a zod schema/],
+    ['an answer that is no object', { output: z.string() }, /output is not an object at its root/],
+    [
+      'a done of its own where done ends the run',
+      { stop: 'done-tool', tools: [defineTool({ name: 'done', description: 'Done.', input: z.object({}) })] },
+      /Two tools are named 'done'.*Rename yours/,
+    ],
     ['an empty workspace', { workspace: '' }, /workspace: give the path/],
     ['a tool defineTool did not make', { tools: [{ name: 'x' }] }, /tools\[0\] was not made by defineTool/],
     ['tools that are no list', { tools: { refund } }, /tools must be a list/],
@@ -72,6 +152,129 @@ describe('defineAgent', () => {
     expect(() => defineAgent({ ...good, model: '', limits: { turns: 0.5 }, settings: { maxTokens: 0 } })).toThrow(
       /model:[\s\S]*maxTokens[\s\S]*limits\.turns/,
     );
+  });
+});
+
+describe('the tools of an agent', () => {
+  const look = defineTool({ name: 'look', description: 'Look.', input: z.object({}), effect: 'pure', execute: () => 'seen' });
+  const names = async (tools: ToolSource) => (await defineAgent({ ...good, tools }).toolsFor(thread)).names();
+  const thread = { threadId: 't-1' };
+
+  test('a list stays as it was', async () => {
+    const tools = [refund];
+    const agent = defineAgent({ ...good, tools });
+    tools.push(look);
+    expect((await agent.toolsFor(thread)).names()).toEqual(['refund']);
+    expect(await agent.toolsFor(thread)).toBe(agent.toolbox);
+  });
+
+  test('[A46] a function is asked at every turn, and told of which thread', async () => {
+    const source = jest.fn(({ threadId }: { threadId: string }) => (threadId === 't-1' ? [refund] : [refund, look]));
+    const agent = defineAgent({ ...good, tools: source });
+    expect(source).not.toHaveBeenCalled();
+    expect(agent.toolbox.names()).toEqual([]);
+    expect((await agent.toolsFor(thread)).names()).toEqual(['refund']);
+    expect((await agent.toolsFor({ threadId: 't-2' })).names()).toEqual(['refund', 'look']);
+    expect(source).toHaveBeenCalledTimes(2);
+    expect(await names(async () => [look])).toEqual(['look']);
+  });
+
+  test('[A46] a definition that changed is seen at the next turn', async () => {
+    let words = 'Refund.';
+    const agent = defineAgent({ ...good, tools: () => [defineTool({ name: 'refund', description: words, input: z.object({}) })] });
+    expect((await agent.toolsFor(thread)).specs()[0]?.description).toBe('Refund.');
+    words = 'Refund, up to 50.';
+    expect((await agent.toolsFor(thread)).specs()[0]?.description).toBe('Refund, up to 50.');
+  });
+
+  test('[A68] what is added to a set, taken out of it and set is seen at the next turn', async () => {
+    const tools = createToolset([refund]);
+    const agent = defineAgent({ ...good, tools });
+    const now = async () => (await agent.toolsFor(thread)).names();
+    expect(await now()).toEqual(['refund']);
+    tools.add(look);
+    expect(await now()).toEqual(['refund', 'look']);
+    expect(agent.toolbox.names()).toEqual(['refund', 'look']);
+    tools.remove('refund');
+    expect(await now()).toEqual(['look']);
+    tools.set([refund]);
+    expect(await now()).toEqual(['refund']);
+  });
+
+  test('the same tools are the same toolbox', async () => {
+    const tools = createToolset([refund]);
+    const agent = defineAgent({ ...good, tools });
+    const before = await agent.toolsFor(thread);
+    expect(await agent.toolsFor(thread)).toBe(before);
+    tools.add(look);
+    const after = await agent.toolsFor(thread);
+    expect(after).not.toBe(before);
+    tools.add(look);
+    expect(await agent.toolsFor(thread)).toBe(after);
+    const made = defineAgent({ ...good, tools: () => [refund, look] });
+    expect(await made.toolsFor(thread)).toBe(await made.toolsFor(thread));
+  });
+
+  test('a function that throws, or gives nonsense, says which agent has it', async () => {
+    await expect(
+      names(() => {
+        throw new Error('registry down');
+      }),
+    ).rejects.toThrow('registry down');
+    await expect(names((() => 'none') as never)).rejects.toThrow("defineAgent 'support': tools must be a list");
+    await expect(names(() => [refund, { ...refund }])).rejects.toThrow(/'support': Two tools are named 'refund'/);
+  });
+
+  test('a tool choice is taken on trust where the tools may change', () => {
+    const settings = { toolChoice: { tool: 'later' } };
+    expect(() => defineAgent({ ...good, tools: createToolset(), settings })).not.toThrow();
+    expect(() => defineAgent({ ...good, tools: () => [], settings })).not.toThrow();
+  });
+
+  test('[A62] tools that set no timeout have the one of their agent', async () => {
+    const slow = defineTool({ name: 'slow', description: 'Slow.', input: z.object({}), timeoutMs: 90_000, execute: () => 'ok' });
+    const { toolbox } = defineAgent({ ...good, tools: [look, slow], toolTimeoutMs: 5_000 });
+    expect(await toolbox.judge(callOf('look', {}))).toMatchObject({ timeoutMs: 5_000 });
+    expect(await toolbox.judge(callOf('slow', {}))).toMatchObject({ timeoutMs: 90_000 });
+  });
+
+  test('with done-tool there is one tool more', async () => {
+    const agent = defineAgent({ ...good, tools: [look], stop: 'done-tool' });
+    expect(agent.toolbox.names()).toEqual(['look', 'done']);
+    expect(await agent.toolbox.judge(callOf('done', { message: 'All fits.' }))).toEqual({ kind: 'done', message: 'All fits.' });
+    expect(await agent.toolbox.judge(callOf('done', ''))).toEqual({ kind: 'done' });
+    expect(await agent.toolbox.judge(callOf('done', { message: 7 }))).toMatchObject({ kind: 'reject' });
+    expect(await defineAgent({ ...good, tools: [look] }).toolbox.judge(callOf('done', {}))).toMatchObject({ kind: 'reject' });
+  });
+});
+
+describe('an answer of a certain form', () => {
+  const { answer } = defineAgent({ ...good, output: z.object({ city: z.string(), zips: z.array(z.string().length(5)) }) });
+
+  test('is told to the model as JSON Schema', () => {
+    expect(answer?.schema).toMatchObject({ type: 'object', required: ['city', 'zips'] });
+  });
+
+  test.each([
+    ['fits', '{"city": "Bonn", "zips": ["53111"]}', []],
+    ['is no JSON', 'Bonn', [expect.stringMatching(/^it is not valid JSON \(.*\): answer with one JSON object/)]],
+    ['is fenced', '```json\n{}\n```', [expect.stringContaining('nothing before or after it')]],
+    ['is a list', '[]', ['it must be one JSON object']],
+    ['does not fit', '{"zips": ["53111", "1"]}', [expect.stringMatching(/^city: /), expect.stringMatching(/^zips\[1\]: /)]],
+  ])('%s', async (_what, text, problems) => {
+    expect(await answer?.problems(text)).toEqual(problems);
+  });
+
+  test('a check of the author that throws is told, not thrown', async () => {
+    const odd = defineAgent({
+      ...good,
+      output: z.object({
+        n: z.number().refine(() => {
+          throw new Error('no rates');
+        }),
+      }),
+    });
+    expect(await odd.answer?.problems('{"n": 1}')).toEqual(['it could not be checked: no rates']);
   });
 });
 

@@ -10,7 +10,9 @@ test('a thread needs an agent and an input, and no more', () => {
       mode: 'conversation',
       model: 'openai/gpt-5',
       settings: { temperature: 0, maxTokens: 10, toolChoice: { tool: 'shell' }, providerOptions: { seed: 1 } },
-      limits: { turns: 0, toolCalls: 3 },
+      limits: { turns: 0, toolCalls: 3, toolRounds: 2, tokens: 5_000, costUsd: 0.25, wallClockMs: 60_000, contextTokens: 0 },
+      threadLimits: { costUsd: 10 },
+      atLimit: 'hand-out',
       strategy: 'parallel',
       idleTimeoutMs: 0,
     }),
@@ -40,7 +42,13 @@ test.each([
   [{ ...good, settings: { providerOptions: 'x' } }, 'settings.providerOptions must be an object'],
   [{ ...good, limits: 5 }, 'limits must be an object'],
   [{ ...good, limits: { turns: 1.5 } }, 'limits.turns must be a whole number, 0 or more; it is 1.5'],
-  [{ ...good, limits: { tokens: 5 } }, 'limits.tokens is not a limit; known are'],
+  [{ ...good, limits: { token: 5 } }, 'limits.token is not a limit; known are turns, toolRounds, toolCalls, tokens'],
+  [{ ...good, limits: { tokens: -1 } }, 'limits.tokens must be a whole number, 0 or more; it is -1'],
+  [{ ...good, limits: { costUsd: -0.01 } }, 'limits.costUsd must be a number of dollars, 0 or more; it is -0.01'],
+  [{ ...good, limits: { costUsd: '1' } }, 'limits.costUsd must be a number of dollars'],
+  [{ ...good, threadLimits: [] }, 'threadLimits must be an object'],
+  [{ ...good, threadLimits: { turns: '5' } }, 'threadLimits.turns must be a whole number, 0 or more; it is "5"'],
+  [{ ...good, atLimit: 'halt' }, 'atLimit must be one of "stop", "summarize", "hand-out", "ask", "fail"; it is "halt"'],
   [{ ...good, idleTimeoutMs: 1e15 }, 'at most 315360000000'],
   [{ ...good, maxTurns: 5 }, 'maxTurns is not known; known are agent, input'],
   [{ ...good, settings: { max_tokens: 5 } }, 'settings.max_tokens is not known; known are temperature'],
@@ -49,7 +57,7 @@ test.each([
 });
 
 test('no JSON whatever makes the check throw', () => {
-  const fields = ['mode', 'model', 'settings', 'limits', 'strategy', 'idleTimeoutMs', 'input', 'agent'];
+  const fields = ['mode', 'model', 'settings', 'limits', 'threadLimits', 'atLimit', 'strategy', 'idleTimeoutMs', 'input', 'agent'];
   const anything = fc.oneof(
     fc.jsonValue(),
     fc.dictionary(fc.constantFrom(...fields), fc.jsonValue()).map((extra) => ({ ...good, ...extra })),

@@ -7,7 +7,9 @@ const good = { name: 'greet', description: 'Greets.', input: z.object({ who: z.s
 describe('defineTool', () => {
   test('fills in the safe defaults', () => {
     const tool = defineTool(good);
-    expect(tool).toMatchObject({ effect: 'once', approval: 'never', timeoutMs: 30_000 });
+    expect(tool).toMatchObject({ effect: 'once', approval: 'never' });
+    // The agent's, or else 30 s: what the call's verdict says.
+    expect(tool.timeoutMs).toBeUndefined();
     expect(tool.execute).toBeUndefined();
     expect(Object.isFrozen(tool)).toBe(true);
   });

@@ -96,7 +96,7 @@ describe('approval', () => {
   const judged = async (approval: unknown) => {
     const tool = defineTool({ name: 'refund', description: 'Refund.', input: order, approval: approval as 'never', execute: () => 'ok' });
     const verdict = await createToolbox([tool]).judge(callOf('refund', { orderId: '1', cents: 6_000 }));
-    return verdict.kind === 'reject' ? verdict : verdict.approval;
+    return 'approval' in verdict ? verdict.approval : verdict.kind === 'reject' ? verdict : undefined;
   };
 
   test.each([

@@ -1,0 +1,51 @@
+import type { Tool } from '../tools/define-tool';
+import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/toolbox';
+import { isToolset, oddTool } from '../tools/toolset';
+import type { Agent, ToolSource } from './agent';
+
+/** An agent's ways to its tools. Throws `TypeError` for a source that can't be one, and for a list or set that makes no toolbox. */
+export function agentTools(agent: string, source: ToolSource, options: ToolboxOptions): Pick<Agent, 'toolbox' | 'toolsFor'> {
+  const boxOf = toolboxes(agent, options);
+  if (typeof source === 'function') {
+    return {
+      toolbox: boxOf([]),
+      async toolsFor(ctx) {
+        return boxOf(await source(ctx));
+      },
+    };
+  }
+  // A list is copied, because its owner may change it; a set says itself that it changed.
+  const list = isToolset(source) ? () => source.list() : fixed(source);
+  boxOf(list());
+  return {
+    get toolbox() {
+      return boxOf(list());
+    },
+    toolsFor: async () => boxOf(list()),
+  };
+}
+
+function fixed(tools: readonly Tool[]): () => readonly Tool[] {
+  const copy = Array.isArray(tools) ? [...tools] : tools;
+  return () => copy;
+}
+
+/** Makes a toolbox of a list; of the same tools as last time, the same. So it costs nothing to ask at every turn. */
+function toolboxes(agent: string, options: ToolboxOptions): (tools: readonly Tool[]) => Toolbox {
+  let last: { tools: readonly Tool[]; toolbox: Toolbox } | undefined;
+  return (tools) => {
+    if (last && sameTools(last.tools, tools)) return last.toolbox;
+    const odd = oddTool(tools);
+    if (odd !== undefined) throw new TypeError(`defineAgent '${agent}': ${odd}`);
+    try {
+      last = { tools: [...tools], toolbox: createToolbox(tools, options) };
+      return last.toolbox;
+    } catch (error) {
+      throw new TypeError(`defineAgent '${agent}': ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+}
+
+function sameTools(a: readonly Tool[], b: unknown): boolean {
+  return Array.isArray(b) && a.length === b.length && a.every((tool, at) => tool === b[at]);
+}
