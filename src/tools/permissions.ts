@@ -1,0 +1,108 @@
+import { isAbsolute } from 'node:path';
+import type { PermissionRule } from '../core/tool';
+import { editingCommands, editingTools, readingCommands, readingTools } from './harmless-commands';
+import { allows, brokenRule, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
+import type { PermissionStore } from './permission-store';
+import { suggestRules } from './permission-suggestions';
+
+/**
+ * What is let through beside the rules.
+ * - `minimal`: tools and commands that read; a person is asked about everything else.
+ * - `trusted`: also those that edit files.
+ * - `full-access`: everything that no deny rule blocks.
+ */
+export type PermissionMode = 'minimal' | 'trusted' | 'full-access';
+
+/** A rule that blocks. `stop`: the run ends with it, instead of the model being told. */
+export interface DenyRule extends PermissionRule {
+  stop?: true;
+}
+
+export interface PermissionOptions {
+  deny?: readonly DenyRule[];
+  allow?: readonly PermissionRule[];
+  /** Without one the rules alone speak, and a tool's own approval stands where they say nothing. */
+  mode?: PermissionMode;
+  /** The agent's workspace, absolute: into it a command may `cd` by an absolute path. By a relative one it may in any case. */
+  root?: string;
+  /** Keeps what people remember for the agent. */
+  store?: PermissionStore;
+}
+
+/** `undefined` is no opinion: the tool's own approval stands. */
+export type PermissionDecision = 'allow' | 'ask' | { deny: string; stop?: true } | undefined;
+
+/** Which calls are refused, which need no approval, and which need one. Made by `createPermissions`. */
+export interface Permissions {
+  /**
+   * Deny rules beat everything; then what is allowed by a rule, by what people remembered (`rules` for the thread, the store for the agent) or by
+   * the mode needs no approval. Only where the store has to be asked it is a promise, which rejects as `PermissionStore.load` does.
+   */
+  decide(call: PermissionCall & { rules?: readonly PermissionRule[] }): PermissionDecision | Promise<PermissionDecision>;
+  /** What a person may choose to remember of a call; it allows no more than was looked at. Often nothing, for shell commands. */
+  suggest(call: PermissionCall): PermissionRule[];
+  /** The same for one agent, whose remembered rules it reads from the store. `defineAgent` calls it. */
+  forAgent(name: string): Permissions;
+  readonly store?: PermissionStore;
+}
+
+const modes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
+
+/** Throws `TypeError` that names every problem. */
+export function createPermissions(options: PermissionOptions = {}): Permissions {
+  check(options);
+  const { deny = [], allow = [], mode, root, store } = structuredCloneOfRules(options);
+  const standing = [...allow, ...rulesOf(mode)];
+
+  const forAgent = (agent: string | undefined): Permissions =>
+    Object.freeze({
+      decide({ tool, args, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }) {
+        const call = { tool, args };
+        const broken = brokenRule(deny, call);
+        if (broken) return { deny: `blocked by deny rule (${ruleName(broken)})`, ...(broken.stop && { stop: broken.stop }) };
+        if (mode === 'full-access' || allows([...standing, ...rules], call, root)) return 'allow';
+        const otherwise = mode === undefined ? undefined : 'ask';
+        if (!store) return otherwise;
+        if (agent === undefined) throw new Error('Permissions with a store must know whose rules to read from it: use forAgent(name).');
+        return store.load(agent).then((stored) => (allows([...standing, ...rules, ...stored], call, root) ? 'allow' : otherwise));
+      },
+      suggest: suggestRules,
+      forAgent,
+      ...(store && { store }),
+    });
+  return forAgent(undefined);
+}
+
+function rulesOf(mode: PermissionMode | undefined): PermissionRule[] {
+  if (mode === undefined || mode === 'full-access') return [];
+  const tools = mode === 'trusted' ? [...readingTools, ...editingTools] : readingTools;
+  const commands = mode === 'trusted' ? [...readingCommands, ...editingCommands] : readingCommands;
+  return [...tools.map((tool) => ({ tool })), ...commands.map((prefix) => ({ tool: 'shell', prefix }))];
+}
+
+/** The lists are the owner's, who may change them; what was checked must not. */
+function structuredCloneOfRules(options: PermissionOptions): PermissionOptions {
+  const { deny = [], allow = [] } = options;
+  return { ...options, deny: structuredClone([...deny]), allow: structuredClone([...allow]) };
+}
+
+function check({ deny = [], allow = [], mode, root, store }: PermissionOptions): void {
+  const problems = [
+    ...problemsOfRules('deny', deny),
+    ...problemsOfRules('allow', allow),
+    ...(mode === undefined || modes.includes(mode) ? [] : [`mode: is ${JSON.stringify(mode)}; use 'minimal', 'trusted' or 'full-access'`]),
+    ...(root === undefined || (typeof root === 'string' && isAbsolute(root)) ? [] : ['root: give the absolute path of a folder']),
+    ...(store === undefined || (typeof store?.load === 'function' && typeof store.add === 'function')
+      ? []
+      : ['store: give one with load and add, such as filePermissionStore(path)']),
+  ];
+  if (problems.length > 0) throw new TypeError(`createPermissions:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
+}
+
+function problemsOfRules(field: 'deny' | 'allow', rules: unknown): string[] {
+  if (!Array.isArray(rules)) return [`${field}: give a list of rules`];
+  return rules.flatMap((rule: unknown, at) => {
+    const problem = problemOfRule(rule);
+    return problem === undefined ? [] : [`${field}[${at}]: ${problem}`];
+  });
+}
