@@ -25,11 +25,13 @@ const table: Record<string, Allowance> = {
   stream: { zones: ['core'], packages: ['node'] },
   models: { zones: ['core'], packages: ['node', 'openai', 'zod'] },
   tools: { zones: ['core'], packages: ['node', 'zod'] },
+  // A guardrail is tested without an engine around it.
+  hooks: { zones: ['core'], packages: ['node'] },
 
-  agents: { zones: ['core', 'tools'], types: ['models'], packages: ['zod', 'node'] },
+  agents: { zones: ['core', 'tools', 'hooks'], types: ['models'], packages: ['zod', 'node'] },
   // `@temporalio/client`: an activity asks its own workflow for what its transcript cache lacks, and reads the errors of that query.
   activities: {
-    zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents'],
+    zones: ['core', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents'],
     packages: ['node', 'zod', '@temporalio/activity', '@temporalio/common', '@temporalio/client'],
   },
 
@@ -59,7 +61,7 @@ const table: Record<string, Allowance> = {
     zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker'],
     packages: ['node', 'zod', '@temporalio/*'],
   },
-  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'client', 'worker', 'workflow-bundle'] },
+  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents', 'client', 'worker', 'workflow-bundle'] },
 };
 
 /** What is wrong with a file of src, in words; `file` is its path below src, with slashes. */

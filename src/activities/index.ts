@@ -2,8 +2,10 @@ import type { Activities } from '../contract/activities';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
 import type { ActivityDependencies } from './dependencies';
+import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
+import { runHooks } from './run-hooks';
 import { runTool } from './run-tool';
 
 export type { ActivityDependencies } from './dependencies';
@@ -14,7 +16,9 @@ export function createActivities(deps: ActivityDependencies): Activities {
     resolveAgent: resolveAgent(deps),
     callModel: callModel(deps),
     runTool: runTool(deps),
+    runHooks: runHooks(deps),
     checkArguments: checkArguments(deps),
+    rememberRules: rememberRules(deps),
     requestCancel,
   };
 }

@@ -1,0 +1,108 @@
+import { checkInput, maxMessageBytes, show } from '../core/check-input';
+import { bytesOf } from '../core/context/carry';
+import type { HookAnswer, HookName } from '../core/hooks';
+import { isObject } from '../core/json';
+import type { Content } from '../core/message';
+import { checkSettings } from '../core/thread-input';
+import { toContent } from '../core/tool';
+import { problemOfAsk } from './check-ask';
+
+export type Fields = Record<string, unknown>;
+
+/** What is wrong with a field, or nothing. */
+type Check = (value: unknown) => string | undefined;
+
+/** Merged answers are one payload, of which the server takes 2 MiB: the largest fields of one name stay below it together. */
+const maxArgumentBytes = 500_000;
+const maxInstructionBytes = 500_000;
+const maxSettingsBytes = 200_000;
+const maxWordBytes = 4_000;
+
+const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `must be true or false; it is ${show(value)}`);
+const anything: Check = () => undefined;
+
+const within =
+  (max: number, check: Check): Check =>
+  (value) =>
+    check(value) ?? (bytesOf(value) > max ? `has ${bytesOf(value)} bytes; at most ${max}` : undefined);
+
+const text = (max: number): Check =>
+  within(max, (value) => (typeof value === 'string' ? undefined : `must be a text; it is ${show(value)}`));
+
+/** An empty reason to block would read as none, and what was to be stopped would pass. */
+const words = (max = maxWordBytes): Check =>
+  within(max, (value) =>
+    typeof value === 'string' && value.trim() !== '' ? undefined : `must be a text with words in it; it is ${show(value)}`,
+  );
+
+const args: Check = within(maxArgumentBytes, (value) => (isObject(value) ? undefined : `must be an object; it is ${show(value)}`));
+
+const contents: Check = within(maxMessageBytes, (value) => {
+  if (!Array.isArray(value)) return `must be a list of what users say, each a text or parts; it is ${show(value)}`;
+  const at = value.findIndex((content) => checkInput(content) !== undefined);
+  return at === -1 ? undefined : `[${at}]: ${checkInput(value[at])}`;
+});
+
+const checks: { [N in HookName]: Record<keyof HookAnswer[N], Check> } = {
+  'before:execution': { messages: contents, block: words() },
+  'after:execution': {},
+  'pause:check': { pause: flag, reason: text(maxWordBytes) },
+  'before:llm': {
+    model: words(),
+    settings: within(maxSettingsBytes, checkSettings),
+    instructions: text(maxInstructionBytes),
+    skip: flag,
+    block: words(),
+  },
+  'after:llm': { text: text(maxMessageBytes), block: words() },
+  'before:tool': { args, skip: flag, mockResult: anything, block: words() },
+  'after:tool': { content: anything, retry: flag, block: words() },
+  'approve:tool': { approved: flag, reason: text(maxWordBytes), ask: problemOfAsk, args, stop: flag },
+  'check:completion': { prompt: words(maxInstructionBytes) },
+  'on:compaction': {},
+  'on:event': {},
+};
+
+/**
+ * A hook's answer as plain JSON of its own, so that nothing the hook does later changes it; or why it is none. Nothing is the empty answer.
+ * `cap` shortens what the model would see of a result.
+ */
+export function checkAnswer(
+  name: HookName,
+  value: unknown,
+  cap: (content: Content) => Content = (content) => content,
+): { answer: Fields } | { error: string } {
+  if (value === undefined || value === null) return { answer: {} };
+  const nonsense = (why: string) => ({ error: `returned nonsense: ${why}` });
+  if (!isObject(value)) return nonsense(`${show(value)} is not an object`);
+  let answer: Fields;
+  try {
+    answer = plain(name, value, cap);
+  } catch (error) {
+    return nonsense(`it can't be written as JSON (${(error as Error).message})`);
+  }
+  const known: Record<string, Check> = checks[name];
+  for (const [field, given] of Object.entries(answer)) {
+    const check = Object.hasOwn(known, field) ? known[field] : undefined;
+    if (!check) return nonsense(`${show(field)} is not known; ${name} may answer ${Object.keys(known).join(', ') || 'nothing'}`);
+    const wrong = check(given);
+    if (wrong) return nonsense(wrong.startsWith('settings') ? wrong : `${field} ${wrong}`);
+  }
+  return answer.stop === true && answer.approved !== false ? nonsense('stop goes with approved: false') : { answer };
+}
+
+/** Without fields that are undefined, and with results as they may join the conversation. */
+function plain(name: HookName, value: Fields, cap: (content: Content) => Content): Fields {
+  const { content, mockResult } = value;
+  const results: Fields = {};
+  if (name === 'after:tool' && content !== undefined) results.content = cap(toContent(content));
+  if (name === 'before:tool' && mockResult !== undefined) results.mockResult = short(mockResult, cap);
+  return JSON.parse(JSON.stringify({ ...value, ...results })) as Fields;
+}
+
+/** The value itself, be it false or 0, unless the model would see too much of it. */
+function short(value: unknown, cap: (content: Content) => Content): unknown {
+  const whole = toContent(value);
+  const capped = cap(whole);
+  return JSON.stringify(capped) === JSON.stringify(whole) ? value : capped;
+}

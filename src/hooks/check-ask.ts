@@ -1,0 +1,52 @@
+import { show } from '../core/check-input';
+import { bytesOf } from '../core/context/carry';
+import { isObject } from '../core/json';
+import type { AskPolicy } from '../core/tool';
+
+const maxBytes = 100_000;
+
+const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => boolean; what: string } } = {
+  reason: { is: isText, what: 'a text' },
+  users: { is: isNames, what: 'a list of names' },
+  groups: { is: isNames, what: 'a list of names' },
+  approvers: { is: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
+  deadlineMs: { is: (value) => typeof value === 'number' && value > 0, what: 'milliseconds above 0' },
+  onDeadline: {
+    is: (value) => Array.isArray(value) && value.every(isAction),
+    what: "a list of 'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }",
+  },
+  remember: { is: (value) => Array.isArray(value) && value.every(isRule), what: 'a list of { tool, prefix? }' },
+};
+
+/** What is wrong with how people are to be asked, or nothing. */
+export function problemOfAsk(value: unknown): string | undefined {
+  if (!isObject(value)) return `must be an object that says how people are asked, such as { reason }; it is ${show(value)}`;
+  for (const [name, given] of Object.entries(value)) {
+    const field = Object.hasOwn(fields, name) ? fields[name as keyof AskPolicy] : undefined;
+    if (!field) return `has ${show(name)}, which is not known; known are ${Object.keys(fields).join(', ')}`;
+    if (!field.is(given)) return `has ${name}, which must be ${field.what}; it is ${show(given)}`;
+  }
+  const { users, groups = [], approvers = 1 } = value as AskPolicy;
+  // Nobody could ever give so many: the call would wait for good.
+  if (users && groups.length === 0 && approvers > new Set(users).size) {
+    return `wants ${approvers} approvers, and names ${new Set(users).size} users who may be one and no group`;
+  }
+  return bytesOf(value) > maxBytes ? `has ${bytesOf(value)} bytes; at most ${maxBytes}` : undefined;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+function isNames(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isText);
+}
+
+function isAction(value: unknown): boolean {
+  if (isObject(value)) return Object.keys(value).join() === 'escalate' && isNames(value.escalate);
+  return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
+}
+
+function isRule(value: unknown): boolean {
+  return isObject(value) && isText(value.tool) && (value.prefix === undefined || isNames(value.prefix));
+}

@@ -1,0 +1,185 @@
+import { show } from '../core/check-input';
+import type { DurableEvent } from '../core/event';
+import { type HookAnswer, type HookInput, type HookName, type HookReport, hookNames } from '../core/hooks';
+import { excerpt, isObject } from '../core/json';
+import type { Message } from '../core/message';
+import { type HookHost, runRegistered } from './run-registered';
+
+/** What a hook is given beside its input. A hook may run twice for the same thing: effects are made harmless by these ids. */
+export interface HookContext<N extends HookName = HookName> {
+  readonly hook: N;
+  readonly agent: string;
+  readonly threadId: string;
+  readonly runId: string;
+  /** 0 before the first. */
+  readonly turn: number;
+  /** Aborted at the hook's timeout and on cancel. */
+  readonly signal: AbortSignal;
+  /** What the hooks before it answered, merged; empty where hooks run in parallel. A copy. */
+  readonly answer: HookAnswer[N];
+  /** The transcript, as of the step. A copy. */
+  messages(): Promise<Message[]>;
+  /** Of `on:event`: the events it is told of. Rejects elsewhere. */
+  events(): Promise<DurableEvent[]>;
+  /** Whatever the worker was created with under this name; made once for the hooks of a step, on first use. Throws for an unknown name. */
+  resolve<T>(name: string): Promise<T>;
+  now(): Date;
+}
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks on returns nothing, and must not have to say so.
+export type HookReturn<N extends HookName> = HookAnswer[N] | null | undefined | void;
+
+export type HookFunction<N extends HookName> = (input: HookInput[N], ctx: HookContext<N>) => HookReturn<N> | Promise<HookReturn<N>>;
+
+/**
+ * What follows when a hook throws, hangs or returns nonsense. `fail`: the run ends as failed. `warn`: the run goes on, and its log
+ * tells of it. `ignore`: the run goes on, and nobody is told.
+ */
+export type HookFailureMode = NonNullable<HookReport['mode']>;
+
+export interface HookDefinition<N extends HookName> {
+  /** By which the log names it; default `<name>#<position>`, such as `before:llm#1`. */
+  id?: string;
+  run: HookFunction<N>;
+  /** Milliseconds, at most 300,000. Default 30,000. */
+  timeoutMs?: number;
+  /** Default `warn`. */
+  failure?: HookFailureMode;
+}
+
+export type HookDefinitions = {
+  readonly [N in HookName]?: HookFunction<N> | HookDefinition<N> | readonly (HookFunction<N> | HookDefinition<N>)[];
+};
+
+export interface HooksOptions {
+  /** Hooks of one name run all at once. Default: one after another, in the order given. */
+  parallel?: boolean;
+  /** After so many errors in a row a hook is left out, but for one whose failure mode is `fail`, and `approve:tool`. */
+  maxErrors?: number;
+}
+
+/** The hooks of an agent: checked and frozen. Made by `defineHooks` only. */
+export interface Hooks {
+  readonly maxErrors?: number;
+  /** Of every name that has hooks, their ids in order. */
+  ids(): Partial<Record<HookName, string[]>>;
+  /** Runs the hooks of one name. Rejects only when `host.signal` is aborted; what goes wrong in hooks is in the reports. */
+  run<N extends HookName>(name: N, input: HookInput[N], host: HookHost): Promise<{ answer: HookAnswer[N]; reports: HookReport[] }>;
+}
+
+/** A hook as the engine keeps it. */
+export interface RegisteredHook {
+  id: string;
+  run: (input: never, ctx: never) => unknown;
+  timeoutMs: number;
+  failure: HookFailureMode;
+}
+
+export const defaultHookTimeoutMs = 30_000;
+/** A hook is code, not a person: who must be waited for is asked by `approve:tool` with `ask`, which costs nothing while it waits. */
+const longestTimeoutMs = 300_000;
+const maxPerName = 10;
+const failureModes: readonly HookFailureMode[] = ['fail', 'warn', 'ignore'];
+
+/** Checks hooks and fills in their defaults. Throws `TypeError` that names every problem. */
+export function defineHooks(definitions: HookDefinitions, options: HooksOptions = {}): Hooks {
+  if (!isObject(definitions)) throw new TypeError(`defineHooks: give an object of hooks by their names; it is ${show(definitions)}.`);
+  const problems = problemsOfOptions(options);
+  const registered = new Map<HookName, readonly RegisteredHook[]>();
+  for (const [name, given] of Object.entries(definitions)) {
+    if (given === undefined) continue;
+    if (!isHookName(name)) {
+      problems.push(unknownName(name));
+      continue;
+    }
+    const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+    if (list.length > maxPerName) problems.push(`${name}: has ${list.length} hooks; at most ${maxPerName}`);
+    const hooks = list.map((hook, at) => check(name, hook, at, problems));
+    if (hooks.length > 0) registered.set(name, Object.freeze(hooks));
+  }
+  problems.push(...sameIds([...registered.values()].flat()));
+  if (problems.length > 0) throw new TypeError(`defineHooks:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
+  const { parallel = false, maxErrors } = options;
+  return Object.freeze({
+    ...(maxErrors === undefined ? {} : { maxErrors }),
+    ids: () => Object.fromEntries([...registered].map(([name, hooks]) => [name, hooks.map(({ id }) => id)])),
+    run: <N extends HookName>(name: N, input: HookInput[N], host: HookHost) =>
+      runRegistered(registered.get(name) ?? [], { name, input, host, parallel }),
+  });
+}
+
+/** One hook with its defaults; what is wrong with it joins `problems`. */
+function check(name: HookName, given: unknown, at: number, problems: string[]): RegisteredHook {
+  const definition: Record<string, unknown> = isObject(given) ? given : { run: given };
+  const { id = `${name}#${at + 1}`, run, timeoutMs = defaultHookTimeoutMs, failure = 'warn', ...rest } = definition;
+  const refuse = (field: string, problem: string) => problems.push(`${name}[${at}]${field}: ${problem}`);
+  if (typeof run !== 'function') refuse('', `is not a function, nor { run: function }; it is ${show(given)}`);
+  if (typeof id !== 'string' || id.trim() === '' || id.length > 100) refuse('.id', `must be 1 to 100 characters; it is ${show(id)}`);
+  if (!(Number.isFinite(timeoutMs) && (timeoutMs as number) > 0 && (timeoutMs as number) <= longestTimeoutMs)) {
+    refuse(
+      '.timeoutMs',
+      `is ${show(timeoutMs)}; use milliseconds above 0 and at most ${longestTimeoutMs} (a person is asked with approve:tool)`,
+    );
+  }
+  if (!failureModes.includes(failure as HookFailureMode)) refuse('.failure', `is ${show(failure)}; use 'fail', 'warn' or 'ignore'`);
+  for (const key of Object.keys(rest)) refuse(`.${excerpt(key, 100)}`, 'is not known; known are id, run, timeoutMs, failure');
+  return Object.freeze({
+    id: String(id),
+    run: typeof run === 'function' ? run.bind(isObject(given) ? given : undefined) : () => undefined,
+    timeoutMs: Number(timeoutMs),
+    failure: failure as HookFailureMode,
+  });
+}
+
+function problemsOfOptions(options: unknown): string[] {
+  if (!isObject(options)) return [`options: must be an object; it is ${show(options)}`];
+  const { parallel, maxErrors, ...rest } = options;
+  return [
+    ...(parallel === undefined || typeof parallel === 'boolean' ? [] : [`parallel: must be true or false; it is ${show(parallel)}`]),
+    ...(maxErrors === undefined || (Number.isSafeInteger(maxErrors) && (maxErrors as number) > 0)
+      ? []
+      : [`maxErrors: must be a whole number above 0; it is ${show(maxErrors)}`]),
+    ...Object.keys(rest).map((key) => `${excerpt(key, 100)}: is not an option; known are parallel, maxErrors`),
+  ];
+}
+
+/** Errors in a row are counted by id, so an id must name one hook. */
+function sameIds(hooks: readonly RegisteredHook[]): string[] {
+  const seen = new Set<string>();
+  return hooks.flatMap(({ id }) => {
+    if (seen.has(id)) return [`two hooks have the id ${show(id)}; give each its own`];
+    seen.add(id);
+    return [];
+  });
+}
+
+function isHookName(name: string): name is HookName {
+  return (hookNames as readonly string[]).includes(name);
+}
+
+function unknownName(name: string): string {
+  const meant = closestName(name);
+  return `${excerpt(name, 100)}: is not a hook${meant ? `; did you mean '${meant}'?` : ''} Known: ${hookNames.join(', ')}`;
+}
+
+/** The name most likely meant: the one that shares most pairs of letters, whatever stands between the words (`beforeLLM`, `pre-llm`). */
+function closestName(name: string): HookName | undefined {
+  const wanted = pairs(name);
+  let best: HookName | undefined;
+  let most = 0.4;
+  for (const candidate of hookNames) {
+    const have = pairs(candidate);
+    const shared = [...wanted].filter((pair) => have.has(pair)).length;
+    const likeness = (2 * shared) / (wanted.size + have.size);
+    if (likeness > most) [best, most] = [candidate, likeness];
+  }
+  return best;
+}
+
+function pairs(name: string): Set<string> {
+  const letters = name
+    .slice(0, 100)
+    .toLowerCase()
+    .replace(/[^a-z]/g, '');
+  return new Set(Array.from({ length: Math.max(0, letters.length - 1) }, (_, i) => letters.slice(i, i + 2)));
+}

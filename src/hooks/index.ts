@@ -1,0 +1,11 @@
+export type {
+  HookContext,
+  HookDefinition,
+  HookDefinitions,
+  HookFailureMode,
+  HookFunction,
+  Hooks,
+  HooksOptions,
+} from './define-hooks';
+export { defaultHookTimeoutMs, defineHooks } from './define-hooks';
+export type { HookHost } from './run-registered';
