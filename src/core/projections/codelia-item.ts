@@ -1,0 +1,72 @@
+import type { DurableEvent } from '../event';
+import { excerpt } from '../json';
+import type { Content, Message, Usage } from '../message';
+import { type CodeliaCallUsage, type CodeliaEvent, type CodeliaStatus, kindOf, providerOf } from './codelia-words';
+
+/** One thing that codelia says: to whom, its projections decide. `at` is ISO 8601, UTC. */
+export type Item = { runId: string; threadId: string; at: string } & Said;
+
+export type Said =
+  | { kind: 'start'; input: Message[]; model?: string }
+  /** What the user said joined the conversation. */
+  | { kind: 'input'; content: string }
+  | { kind: 'event'; event: CodeliaEvent }
+  | { kind: 'status'; status: CodeliaStatus; message?: string }
+  | { kind: 'context'; percent: number }
+  /** `messages`: those that the calls before had not. */
+  | { kind: 'request'; seq: number; model?: string; messages: Message[] }
+  | {
+      kind: 'response';
+      seq: number;
+      requestedAt: string;
+      messages: Message[];
+      stopReason: string;
+      usage: CodeliaCallUsage;
+      costUsd?: number;
+    }
+  | { kind: 'output'; tool: string; toolCallId: string; content: Content; isError: boolean }
+  | { kind: 'error'; error: CodeliaRunError }
+  | { kind: 'end'; outcome: 'completed' | 'error' | 'cancelled'; final?: string; usage: Usage };
+
+/** Why a run ended in an error, in words that are safe to show; no cause and no stack. */
+export interface CodeliaRunError {
+  name: string;
+  message: string;
+  provider?: string;
+  kind?: string;
+  status?: number;
+  attempts?: number;
+  max_attempts?: number;
+}
+
+export function said(event: CodeliaEvent): Said {
+  return { kind: 'event', event };
+}
+
+const atLimit = '[Max Iterations Reached]\n\n';
+
+/** codelia ends a run at its limit of turns with a last word like any other, and says in it why. */
+export function finalOf(event: DurableEvent<'thread.run.completed' | 'thread.run.incomplete'>): string {
+  if (event.type === 'thread.run.completed') return event.data.output.trim();
+  const { output, message, limit } = event.data;
+  const words = output.trim() || message;
+  return limit === 'turns' && !words.startsWith(atLimit.trim()) ? atLimit + words : words;
+}
+
+export function errorOf(event: DurableEvent<'thread.run.failed' | 'thread.run.expired'>, model: string | undefined): CodeliaRunError {
+  const message = excerpt(event.data.message, 500);
+  if (event.type === 'thread.run.expired') return { name: 'RunExpiredError', message };
+  const { code, details } = event.data;
+  const kind = kindOf(code);
+  if (!kind) return { name: code, message };
+  const { status, attempts, maxAttempts } = details ?? {};
+  return {
+    name: 'ProviderFailureError',
+    message,
+    provider: providerOf(model),
+    kind,
+    ...(status !== undefined && { status }),
+    ...(attempts && { attempts: attempts.length }),
+    ...(maxAttempts && { max_attempts: maxAttempts }),
+  };
+}

@@ -1,0 +1,248 @@
+import { type AgentEvent, type DurableEvent, type DurableEventData, isTerminal, type TerminalEvent } from '../event';
+import { defaultRetry, type FailedAttempt } from '../failure';
+import { addUsage, type Message, noUsage, type Usage } from '../message';
+import { CodeliaCalls } from './codelia-calls';
+import { errorOf, finalOf, type Item, type Said, said } from './codelia-item';
+import { type CodeliaEvent, type CodeliaStatus, contextLeftPercent, providerOf, retryKindOf, usageWords, wholeText } from './codelia-words';
+
+export interface CodeliaOptions {
+  /** `provider/model`, where it is known before the first answer tells it. */
+  model?: string;
+  /** Tokens that the model takes; without it nothing is said of the context that is left. */
+  contextWindow?: number;
+}
+
+type Handlers = {
+  [T in AgentEvent['type']]?: (data: Extract<AgentEvent, { type: T }>['data'], event: Extract<AgentEvent, { type: T }>) => void;
+};
+
+/** The fold behind all that codelia is told. */
+export class CodeliaItems {
+  readonly #contextWindow: number | undefined;
+  #out: Item[] = [];
+  #envelope = { runId: '', threadId: '', at: '' };
+  #model: string | undefined;
+  #status: CodeliaStatus | undefined;
+  #percent: number | null = null;
+  /** A cancel was asked for: nothing new begins, what began still has its result. */
+  #cancelling = false;
+  /** The run rests, but not for a call. */
+  #resting = false;
+  #usage: Usage = noUsage;
+  /** Model calls of the thread so far. */
+  #invokeSeq = 0;
+  #requestedAt = '';
+  #unsent: Message[] = [];
+  #messageId = '';
+  #reasoning = { attempt: 1, text: '' };
+  #retries = { shown: new Set<number>(), max: defaultRetry.maxAttempts };
+  /** An answer without calls, and what came since: a `text` unless the run ends with it. */
+  #held: Said[] | undefined;
+  readonly #calls = new CodeliaCalls((item) => this.#emit(item));
+
+  constructor({ model, contextWindow }: CodeliaOptions = {}) {
+    this.#model = model;
+    this.#contextWindow = contextWindow;
+  }
+
+  push(event: AgentEvent): Item[] {
+    if (event.runId === null) return [];
+    this.#out = [];
+    this.#envelope = { runId: event.runId, threadId: event.threadId, at: event.timestamp };
+    if (isTerminal(event)) this.#end(event);
+    else (this.#handlers[event.type] as ((data: unknown, event: AgentEvent) => void) | undefined)?.(event.data, event);
+    return this.#out;
+  }
+
+  readonly #handlers: Handlers = {
+    'agent.run.created': ({ initialMessages }) => {
+      this.#status = undefined;
+      this.#cancelling = false;
+      this.#resting = false;
+      this.#usage = noUsage;
+      this.#calls.open([]);
+      this.#held = undefined;
+      this.#emit({ kind: 'start', input: initialMessages, ...(this.#model && { model: this.#model }) });
+      this.#emit({ kind: 'status', status: 'running' });
+    },
+    'agent.run.status.changed': ({ status }) => {
+      if (status === 'cancelling') {
+        this.#cancelling = true;
+        this.#calls.stop();
+      }
+      if (status === 'suspended') this.#rest();
+      if (status === 'in_progress' && this.#resting) {
+        this.#resting = false;
+        this.#emit({ kind: 'status', status: 'running' });
+      }
+    },
+    'agent.run.step.created': () => this.#release(),
+    'thread.message.created': ({ message, inProgress }) => {
+      if (inProgress) return this.#request(message.id);
+      this.#unsent.push(message);
+      if (message.role !== 'user') return;
+      this.#release();
+      this.#emit({ kind: 'input', content: wholeText(message.content) });
+    },
+    'thread.message.delta': ({ messageId, attempt, reasoningChunk, restart }) => {
+      if (messageId !== this.#messageId || attempt < this.#reasoning.attempt) return;
+      if (restart || attempt > this.#reasoning.attempt) this.#reasoning = { attempt, text: '' };
+      this.#reasoning.text += reasoningChunk ?? '';
+    },
+    'agent.llm.retry': ({ nextAttempt, maxAttempts, failureKind, delayMs, delaySource }) => {
+      this.#retries.max = maxAttempts;
+      this.#retry(nextAttempt, failureKind, delayMs, delaySource);
+    },
+    'thread.message.completed': (data, event) => this.#answered(data, event),
+    'agent.run.summarized': ({ usage, model, costUsd, output }) => {
+      this.#request('');
+      const message: Message = { id: '', role: 'assistant', content: output, toolCalls: [], attempt: 1 };
+      this.#respond(message, 'stop', usage, model, costUsd);
+    },
+    'thread.context.compacted': (_, { timestamp }) => {
+      const at = Date.parse(timestamp);
+      this.#later({ type: 'compaction_start', timestamp: at }, { type: 'compaction_complete', timestamp: at, compacted: true });
+    },
+    'agent.approval.requested': ({ toolCall, reason }) => this.#calls.asked(toolCall, reason),
+    'agent.approval.decided': ({ toolCallId }) => this.#calls.decided(toolCallId),
+    'thread.run.requires_action': ({ pending }) => {
+      for (const { kind, toolCallId } of pending) {
+        if (!this.#calls.has(toolCallId)) this.#rest();
+        else if (kind !== 'approval') this.#calls.waits(toolCallId);
+      }
+    },
+    'agent.tool.execution.started': ({ toolCallId }, { timestamp }) => this.#calls.started(toolCallId, timestamp),
+    'agent.tool.execution.completed': (data, { timestamp }) => this.#calls.completed(data, timestamp),
+  };
+
+  #request(messageId: string): void {
+    this.#messageId = messageId;
+    this.#reasoning = { attempt: 1, text: '' };
+    this.#retries.shown.clear();
+    this.#invokeSeq += 1;
+    this.#requestedAt = this.#envelope.at;
+    this.#emit({ kind: 'request', seq: this.#invokeSeq, ...(this.#model && { model: this.#model }), messages: this.#unsent });
+    this.#unsent = [];
+  }
+
+  #respond(message: Message, stopReason: string, usage: Usage, model: string, costUsd: number | undefined): void {
+    this.#model = model;
+    this.#messageId = '';
+    this.#usage = addUsage(this.#usage, usage);
+    const cost = costUsd === undefined ? {} : { costUsd };
+    const words = usageWords(model, usage);
+    this.#emit({
+      kind: 'response',
+      seq: this.#invokeSeq,
+      requestedAt: this.#requestedAt,
+      messages: [message],
+      stopReason,
+      usage: words,
+      ...cost,
+    });
+    const percent = contextLeftPercent(words.total_tokens, this.#contextWindow);
+    if (percent !== null && percent !== this.#percent) this.#emit({ kind: 'context', percent });
+    this.#percent = percent ?? this.#percent;
+  }
+
+  #answered(data: DurableEventData['thread.message.completed'], { timestamp }: DurableEvent): void {
+    const { message, finishReason, usage, model, costUsd, attempts = [] } = data;
+    this.#model = model;
+    this.#missedRetries(attempts);
+    const at = Date.parse(timestamp);
+    const { text: reasoning } = this.#reasoning;
+    this.#respond(message, finishReason, usage, model, costUsd);
+    if (reasoning !== '') this.#tell({ type: 'reasoning', content: reasoning, timestamp: at });
+    const content = message.refusal || message.content;
+    const text: CodeliaEvent = { type: 'text', content, timestamp: at };
+    if (message.toolCalls.length === 0) this.#held = content === '' ? [] : [said(text)];
+    else if (content !== '') this.#tell(text);
+    this.#calls.open(message.toolCalls);
+  }
+
+  /** Without a side channel a reader learns of retries with the answer, or the failure. */
+  #missedRetries(attempts: readonly FailedAttempt[]): void {
+    for (const [i, { kind, waitMs, waitSource = 'backoff', status }] of attempts.entries()) {
+      if (waitMs !== undefined) this.#retry(i + 2, kind, waitMs, waitSource, status);
+    }
+  }
+
+  #retry(next: number, failureKind: string, delayMs: number, delay_source: 'retry-after' | 'backoff', status?: number): void {
+    if (this.#retries.shown.has(next)) return;
+    this.#retries.shown.add(next);
+    this.#tell({
+      type: 'llm.retry',
+      provider: providerOf(this.#model),
+      failure_kind: retryKindOf(failureKind),
+      next_attempt: next,
+      max_attempts: Math.max(next, this.#retries.max),
+      delay_ms: delayMs,
+      delay_source,
+      ...(status !== undefined && { status }),
+    });
+  }
+
+  #rest(): void {
+    this.#release();
+    this.#resting = true;
+    this.#emit({ kind: 'status', status: 'awaiting_ui' });
+  }
+
+  /** What was held is no run's last word. */
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const item of held) this.#emit(item);
+  }
+
+  #end(event: TerminalEvent): void {
+    const cancelled = event.type === 'thread.run.cancelled';
+    if (cancelled) this.#held = undefined;
+    const usage = this.#usage;
+    if (event.type === 'thread.run.completed' || event.type === 'thread.run.incomplete') {
+      const final = finalOf(event);
+      this.#held = this.#held?.filter((item) => item.kind !== 'event' || item.event.type !== 'text' || item.event.content.trim() !== final);
+      this.#release();
+      this.#emit(said({ type: 'final', content: final }));
+      const message = event.type === 'thread.run.incomplete' ? { message: event.data.message } : {};
+      this.#emit({ kind: 'status', status: 'completed', ...message });
+      this.#emit({ kind: 'end', outcome: 'completed', final, usage });
+    } else if (cancelled) {
+      const { reason } = event.data;
+      this.#emit({ kind: 'status', status: 'cancelled', ...(reason && { message: reason }) });
+      this.#emit({ kind: 'end', outcome: 'cancelled', usage });
+    } else {
+      this.#release();
+      if (event.type === 'thread.run.failed') {
+        const { attempts = [], maxAttempts } = event.data.details ?? {};
+        this.#retries.max = maxAttempts ?? this.#retries.max;
+        this.#missedRetries(attempts);
+      }
+      const error = errorOf(event, this.#model);
+      this.#emit({ kind: 'error', error });
+      this.#emit({ kind: 'status', status: 'error', message: error.message });
+      this.#emit({ kind: 'end', outcome: 'error', usage });
+    }
+  }
+
+  /** After an answer that may be the last, whatever comes waits with it. */
+  #later(...events: CodeliaEvent[]): void {
+    for (const event of events) {
+      if (this.#held) this.#held.push(said(event));
+      else this.#tell(event);
+    }
+  }
+
+  #tell(event: CodeliaEvent): void {
+    if (!this.#cancelling) this.#emit(said(event));
+  }
+
+  /** `running` and `awaiting_ui` take turns. */
+  #emit(item: Said): void {
+    if (item.kind === 'status') {
+      if (item.status === this.#status) return;
+      this.#status = item.status;
+    }
+    this.#out.push({ ...this.#envelope, ...item });
+  }
+}
