@@ -74,12 +74,12 @@ export function checkAnswer(
 ): { answer: Fields } | { error: string } {
   if (value === undefined || value === null) return { answer: {} };
   const nonsense = (why: string) => ({ error: `returned nonsense: ${why}` });
-  if (!isObject(value)) return nonsense(`${show(value)} is not an object`);
+  if (!isObject(value)) return nonsense(`${Array.isArray(value) ? 'a list' : show(value)} is not an object`);
   let answer: Fields;
   try {
     answer = plain(name, value, cap);
   } catch (error) {
-    return nonsense(`it can't be written as JSON (${(error as Error).message})`);
+    return nonsense(`it can't be written as JSON (${(error as Error | null)?.message})`);
   }
   const known: Record<string, Check> = checks[name];
   for (const [field, given] of Object.entries(answer)) {

@@ -1,3 +1,4 @@
+import { show } from '../core/check-input';
 import type { DurableEvent } from '../core/event';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import { excerpt } from '../core/json';
@@ -151,8 +152,13 @@ function contextOf<N extends HookName>(name: N, input: HookInput[N], host: HookH
 }
 
 function wordsOf(thrown: unknown): string {
-  if (typeof thrown === 'string' && thrown !== '') return thrown;
-  const { name, message } = (thrown ?? {}) as { name?: unknown; message?: unknown };
-  if (typeof message === 'string' && message !== '') return message;
-  return typeof name === 'string' && name !== '' ? name : `threw ${thrown === '' ? 'an empty text' : String(thrown)}`;
+  try {
+    if (typeof thrown === 'string' && thrown !== '') return thrown;
+    const { name, message } = (thrown ?? {}) as { name?: unknown; message?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    return typeof name === 'string' && name !== '' ? name : `threw ${show(thrown)}`;
+  } catch {
+    // Anything can be thrown, also what can't even be looked at.
+    return 'threw what has no words';
+  }
 }

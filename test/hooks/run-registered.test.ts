@@ -123,7 +123,9 @@ describe('hooks of one name', () => {
 
   test.each([
     ['a text', 'a text'],
-    ['', 'threw an empty text'],
+    ['', 'threw ""'],
+    [{ code: 5 }, 'threw {"code":5}'],
+    [Object.assign(Object.create(null), { code: 5n }), 'threw what has no words'],
     [undefined, 'threw undefined'],
     [new TypeError(''), 'TypeError'],
     [{ message: 'from afar' }, 'from afar'],

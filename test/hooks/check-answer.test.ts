@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import type { HookName } from '../../src/core/hooks';
+import { hookNames } from '../../src/core/hooks';
+import { checkAnswer } from '../../src/hooks/check-answer';
+import { capContent } from '../../src/tools/output-cap';
+
+const answerOf = (name: HookName, value: unknown) => checkAnswer(name, value, capContent);
+
+describe('an answer', () => {
+  test.each<[HookName, object]>([
+    ['before:execution', { messages: ['Mind the budget.', [{ type: 'text', text: 'a' }]], block: 'no' }],
+    ['after:execution', {}],
+    ['pause:check', { pause: true, reason: 'maintenance' }],
+    ['before:llm', { model: 'openai/gpt-5', settings: { temperature: 0 }, instructions: 'Be brief.', skip: false }],
+    ['after:llm', { text: '' }],
+    ['before:tool', { args: {}, skip: true, mockResult: { a: [1] } }],
+    ['after:tool', { content: [{ type: 'text', text: 'a' }], retry: true }],
+    ['approve:tool', { approved: false, reason: 'no', stop: true }],
+    ['approve:tool', { ask: {} }],
+    [
+      'approve:tool',
+      {
+        ask: {
+          reason: 'large',
+          users: ['dana', 'kim'],
+          approvers: 2,
+          deadlineMs: 60_000,
+          onDeadline: ['ask-again', { escalate: ['board'] }, 'deny'],
+          remember: [{ tool: 'shell', prefix: ['git', 'status'] }, { tool: 'pay' }],
+        },
+      },
+    ],
+    ['check:completion', { prompt: 'The tests are missing.' }],
+  ])('of %s may be %j', (name, answer) => {
+    expect(answerOf(name, answer)).toEqual({ answer });
+  });
+
+  test.each<[HookName, unknown, string]>([
+    ['before:llm', 'skip', '"skip" is not an object'],
+    ['before:llm', [], 'a list is not an object'],
+    ['before:llm', [Object.assign(Object.create(null), { a: 5n })], 'a list is not an object'],
+    ['before:llm', false, 'false is not an object'],
+    ['after:execution', { text: 'a' }, '"text" is not known; after:execution may answer nothing'],
+    ['before:llm', { modified: {} }, '"modified" is not known; before:llm may answer model, settings, instructions, skip, block'],
+    ['before:llm', { constructor: 1 }, '"constructor" is not known'],
+    ['before:llm', { model: '' }, 'model must be a text with words in it'],
+    ['before:llm', { settings: { temperature: 9 } }, 'settings.temperature must be a number from 0 to 2'],
+    ['before:llm', { settings: [] }, 'settings must be an object'],
+    ['before:llm', { skip: 1 }, 'skip must be true or false'],
+    ['before:llm', { block: true }, 'block must be a text with words in it; it is true'],
+    ['before:llm', { block: ' ' }, 'block must be a text with words in it; it is " "'],
+    ['before:llm', { block: null }, 'block must be a text'],
+    ['before:execution', { messages: 'hello' }, 'messages must be a list'],
+    ['before:execution', { messages: ['a', ''] }, 'messages [1]: the input is empty'],
+    ['after:llm', { text: 5 }, 'text must be a text'],
+    ['before:tool', { args: '{}' }, 'args must be an object'],
+    ['before:tool', { args: [] }, 'args must be an object'],
+    ['before:tool', { mockResult: 5n }, "it can't be written as JSON"],
+    ['after:tool', { content: 5n }, "it can't be written as JSON"],
+    ['check:completion', { prompt: '' }, 'prompt must be a text with words in it'],
+    ['pause:check', { pause: 'yes' }, 'pause must be true or false'],
+    ['approve:tool', { ask: true }, 'ask must be an object that says how people are asked'],
+    ['approve:tool', { ask: { group: 'finance' } }, 'ask has "group", which is not known; known are reason, users, groups'],
+    ['approve:tool', { ask: { groups: [] } }, 'ask has groups, which must be a list of names; it is []'],
+    ['approve:tool', { ask: { reason: '' } }, 'ask has reason, which must be a text'],
+    ['approve:tool', { ask: { approvers: 0 } }, 'ask has approvers, which must be a whole number above 0'],
+    [
+      'approve:tool',
+      { ask: { users: ['dana', 'dana'], approvers: 2 } },
+      'ask wants 2 approvers, and names 1 users who may be one and no group',
+    ],
+    ['approve:tool', { ask: { deadlineMs: 0 } }, 'ask has deadlineMs'],
+    ['approve:tool', { ask: { onDeadline: 'deny' } }, 'ask has onDeadline'],
+    ['approve:tool', { ask: { onDeadline: [{ escalate: [] }] } }, 'ask has onDeadline'],
+    ['approve:tool', { ask: { remember: [{ prefix: ['git'] }] } }, 'ask has remember'],
+    ['approve:tool', { stop: true }, 'stop goes with approved: false'],
+  ])('of %s may not be %p', (name, answer, problem) => {
+    expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });
+  });
+
+  test('is nonsense where it has more bytes than a payload takes', () => {
+    const much: [HookName, object, string][] = [
+      ['before:llm', { block: 'x'.repeat(5_000) }, 'block has 5002 bytes; at most 4000'],
+      ['before:execution', { messages: Array(4).fill('x'.repeat(500_000)) }, 'messages has 2000013 bytes; at most 1500000'],
+      ['after:llm', { text: 'x'.repeat(1_600_000) }, 'text has 1600002 bytes'],
+      ['before:tool', { args: { a: 'x'.repeat(500_000) } }, 'args has 500008 bytes; at most 500000'],
+    ];
+    for (const [name, answer, problem] of much) {
+      expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });
+    }
+  });
+
+  test('that can not be written down is nonsense, not a failure of the step', () => {
+    const circle: Record<string, unknown> = {};
+    circle.args = circle;
+    const trap = {
+      get args() {
+        throw new Error('a trap');
+      },
+    };
+    for (const value of [circle, trap])
+      expect(answerOf('before:tool', value)).toEqual({ error: expect.stringContaining('written as JSON') });
+  });
+
+  test('[A131] keeps a mock result that is false, 0, empty or null, and shortens one that is too long for the model', () => {
+    for (const mockResult of [false, 0, '', null, [], { a: 1 }]) {
+      expect(answerOf('before:tool', { skip: true, mockResult })).toEqual({ answer: { skip: true, mockResult } });
+    }
+    expect(answerOf('before:tool', { skip: true, mockResult: undefined })).toEqual({ answer: { skip: true } });
+    const { answer } = answerOf('before:tool', { mockResult: { log: 'x'.repeat(100_000) } }) as { answer: { mockResult: string } };
+    expect(answer.mockResult).toContain('bytes left out');
+    expect(Buffer.byteLength(answer.mockResult)).toBeLessThanOrEqual(50 * 1024);
+  });
+
+  test('is its own copy: what the hook does to it afterwards changes nothing', () => {
+    const args = { list: [1] };
+    const { answer } = answerOf('before:tool', { args }) as { answer: { args: typeof args } };
+    args.list.push(2);
+    expect(answer.args).toEqual({ list: [1] });
+  });
+
+  test('of any kind is an answer of plain JSON that fits into a payload, or nonsense, and never throws', () => {
+    const fields = ['messages', 'text', 'args', 'skip', 'mockResult', 'content', 'approved', 'ask', 'stop', 'reason', 'block', 'prompt'];
+    const any = fc.oneof(
+      fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
+      fc.dictionary(fc.constantFrom(...fields), fc.anything()),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...hookNames), any, (name, value) => {
+        const checked = answerOf(name, value);
+        if ('error' in checked) return expect(checked.error).toMatch(/^returned nonsense: /);
+        expect(JSON.parse(JSON.stringify(checked.answer))).toEqual(checked.answer);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
