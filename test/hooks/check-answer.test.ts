@@ -102,7 +102,7 @@ describe('an answer', () => {
       expect(answerOf('before:tool', value)).toEqual({ error: expect.stringContaining('written as JSON') });
   });
 
-  test('[A131] keeps a mock result that is false, 0, empty or null, and shortens one that is too long for the model', () => {
+  test('keeps a mock result that is false, 0, empty or null, and shortens one that is too long for the model', () => {
     for (const mockResult of [false, 0, '', null, [], { a: 1 }]) {
       expect(answerOf('before:tool', { skip: true, mockResult })).toEqual({ answer: { skip: true, mockResult } });
     }
