@@ -7,13 +7,9 @@ import { type Content, type Message, type ToolCall, textOf, type Usage } from '.
  * An event of AgentB (`@ulifeai/agentb`): its names, its fields, its order. `data` is that of docs/projections.md, by type.
  * `timestamp` is ISO 8601, UTC.
  */
-export interface AgentBEvent<T extends AgentBEventType = AgentBEventType> {
-  type: T;
-  timestamp: string;
-  runId: string;
-  threadId: string;
-  data: AgentBEventData[T];
-}
+export type AgentBEvent<T extends AgentBEventType = AgentBEventType> = {
+  [K in T]: { type: K; timestamp: string; runId: string; threadId: string; data: AgentBEventData[K] };
+}[T];
 
 export interface AgentBEventData {
   'agent.run.created': { status: 'in_progress'; initialMessages: AgentBLLMMessage[] };

@@ -48,7 +48,8 @@ const atLimit = '[Max Iterations Reached]\n\n';
 /** codelia ends a run at its limit of turns with a last word like any other, and says in it why. */
 export function finalOf(event: DurableEvent<'thread.run.completed' | 'thread.run.incomplete'>): string {
   if (event.type === 'thread.run.completed') return event.data.output.trim();
-  const { output, message, limit } = event.data;
+  // Logs of the first release have no output here.
+  const { output = '', message, limit } = event.data;
   const words = output.trim() || message;
   return limit === 'turns' && !words.startsWith(atLimit.trim()) ? atLimit + words : words;
 }

@@ -164,7 +164,7 @@ function inputOf(messages: readonly Message[]): JsonObject {
   return { type: 'text', text: texts.map(wholeText).join('\n\n') };
 }
 
-function callOf({ seq, requestedAt, at, stopReason, usage, costUsd = null }: Extract<Item, { kind: 'response' }>): CodeliaCall {
+function callOf({ seq, requestedAt, at, stopReason, usage, costUsd }: Extract<Item, { kind: 'response' }>): CodeliaCall {
   const { model, input_cached_tokens: read, input_tokens: input } = usage;
   return {
     seq,
@@ -176,6 +176,6 @@ function callOf({ seq, requestedAt, at, stopReason, usage, costUsd = null }: Ext
     stop_reason: stopReason,
     usage,
     cache: { hit_state: read > 0 ? 'hit' : 'miss', cache_read_tokens: read, cache_read_ratio: input > 0 ? read / input : 0 },
-    cost_usd: costUsd,
+    cost_usd: costUsd ?? null,
   };
 }
