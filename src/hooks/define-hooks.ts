@@ -78,6 +78,8 @@ export interface RegisteredHook {
 export const defaultHookTimeoutMs = 30_000;
 /** A hook is code, not a person: who must be waited for is asked by `approve:tool` with `ask`, which costs nothing while it waits. */
 const longestTimeoutMs = 300_000;
+/** Of the hooks of one name, which are one step: its own timeout (workflows/activity-options.ts) must not come before theirs. */
+const longestTogetherMs = 540_000;
 const maxPerName = 10;
 const failureModes: readonly HookFailureMode[] = ['fail', 'warn', 'ignore'];
 
@@ -95,6 +97,7 @@ export function defineHooks(definitions: HookDefinitions, options: HooksOptions 
     const list: readonly unknown[] = Array.isArray(given) ? given : [given];
     if (list.length > maxPerName) problems.push(`${name}: has ${list.length} hooks; at most ${maxPerName}`);
     const hooks = list.map((hook, at) => check(name, hook, at, problems));
+    problems.push(...tooLong(name, hooks, options));
     if (hooks.length > 0) registered.set(name, Object.freeze(hooks));
   }
   problems.push(...sameIds([...registered.values()].flat()));
@@ -141,6 +144,16 @@ function problemsOfOptions(options: unknown): string[] {
       : [`maxErrors: must be a whole number above 0; it is ${show(maxErrors)}`]),
     ...Object.keys(rest).map((key) => `${excerpt(key, 100)}: is not an option; known are parallel, maxErrors`),
   ];
+}
+
+function tooLong(name: HookName, hooks: readonly RegisteredHook[], options: HooksOptions): string[] {
+  const times = hooks.map(({ timeoutMs }) => (timeoutMs > 0 && timeoutMs <= longestTimeoutMs ? timeoutMs : 0));
+  const together = options?.parallel ? Math.max(0, ...times) : times.reduce((sum, ms) => sum + ms, 0);
+  return together > longestTogetherMs
+    ? [
+        `${name}: its hooks may take ${together} ms one after another; at most ${longestTogetherMs}: shorten their timeoutMs, or run them in parallel`,
+      ]
+    : [];
 }
 
 /** Errors in a row are counted by id, so an id must name one hook. */

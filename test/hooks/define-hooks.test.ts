@@ -92,6 +92,13 @@ describe('[A123] hooks that can not work are refused when they are defined', () 
     expect(problemsOf({ 'before:llm': { run: nothing, timeoutMs } })).toEqual([expect.stringContaining('before:llm[0].timeoutMs: is ')]);
   });
 
+  test('timeouts that are too long together, where the hooks run one after another', () => {
+    const slow = { run: nothing, timeoutMs: 300_000 };
+    expect(problemsOf({ 'before:llm': [slow, slow] })).toEqual([expect.stringContaining('before:llm: its hooks may take 600000 ms')]);
+    expect(defineHooks({ 'before:llm': [slow, slow] }, { parallel: true }).ids()).toHaveProperty('before:llm');
+    expect(defineHooks({ 'before:llm': slow, 'after:llm': slow }).ids()).toHaveProperty('after:llm');
+  });
+
   test.each([
     [{ id: '' }, '.id'],
     [{ id: 5 }, '.id'],
