@@ -8,6 +8,19 @@ export type { Content, Message, Part, Usage } from './core/message';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
 export { createModels, defaultModels, type Models } from './models/registry';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
-export { defineTool, type Tool, type ToolContext, ToolFailure } from './tools';
+export {
+  type ApprovalPolicy,
+  type ApprovalRule,
+  askHuman,
+  createAskHuman,
+  createToolset,
+  defineTool,
+  type JsonSchema,
+  suspend,
+  type Tool,
+  type ToolContext,
+  ToolFailure,
+  type Toolset,
+} from './tools';
 export { type AgentWorker, createWorker, type WorkerOptions } from './worker';
 export { workflowBundleOptions } from './workflow-bundle';

@@ -23,8 +23,9 @@ const table: Record<string, Allowance> = {
 
   // No Temporal in these three, and none of the others: each is usable from a script.
   stream: { zones: ['core'], packages: ['node'] },
-  models: { zones: ['core'], packages: ['node', 'openai', 'zod'] },
-  tools: { zones: ['core'], packages: ['node', 'zod'] },
+  models: { zones: ['core'], packages: ['node', 'openai', 'zod', '@pydantic/genai-prices'] },
+  // `ajv`: tools whose input is a JSON Schema.
+  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats'] },
   // A guardrail is tested without an engine around it.
   hooks: { zones: ['core'], packages: ['node'] },
 

@@ -35,10 +35,12 @@ export function defineAgent(definition: AgentDefinition): Agent {
   const stop = stopPolicy(definition.stop === undefined ? 'immediate' : definition.stop);
   const hooksProblems = problemsOfHooks(hooks);
   const permissionsProblems = problemsOfPermissions(permissions);
+  const own = permissionsProblems.length > 0 ? undefined : permissions?.forAgent(name);
   const box = agentTools(name, tools, {
     timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
     done: stop.policy.kind === 'done-tool',
-    ...(permissions === undefined ? {} : { permissions }),
+    // Permissions that remember for an agent must know for which.
+    ...(own && { permissions: own }),
   });
   const problems = [
     ...(isText(model) ? [] : ["model: name one, such as 'openai/gpt-5'"]),
@@ -71,7 +73,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     stop: Object.freeze(stop.policy),
     ...(answer && { answer }),
     ...(hooks && { hooks }),
-    ...(permissions && { permissions }),
+    ...(own && { permissions: own }),
     strategy,
     retry: Object.freeze(retryPolicy(retry)),
     ...(workspace === undefined ? {} : { workspace }),
@@ -110,7 +112,9 @@ function problemsOfHooks(hooks: Hooks | undefined): string[] {
 }
 
 function problemsOfPermissions(permissions: Permissions | undefined): string[] {
-  const fine = permissions === undefined || (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function');
+  const fine =
+    permissions === undefined ||
+    (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function' && typeof permissions.forAgent === 'function');
   return fine ? [] : ['permissions: give what createPermissions returned'];
 }
 

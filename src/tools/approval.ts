@@ -1,19 +1,64 @@
-import { excerpt } from '../core/json';
-import type { AskPolicy } from '../core/tool';
+import { type AskOptions, askPolicy } from '../core/ask-policy';
+import { excerpt, isObject } from '../core/json';
+import type { AskPolicy, ToolError } from '../core/tool';
 import type { Tool } from './define-tool';
 import { withinPatience } from './within';
 
-/** Whether a person must agree to a call of this tool, and how they are asked. `undefined`: nobody need be. Never rejects. */
-export async function approvalFor(tool: Tool, args: unknown): Promise<AskPolicy | undefined> {
-  const rule = tool.approval;
+/** `true`: ask. A text: ask, and say why. A policy: ask, and whom, until when. */
+export type ApprovalAnswer = boolean | string | AskOptions;
+
+/**
+ * Whether a person must agree first. A function is asked with validated arguments. It fails closed: a throw, no answer within 10 s, or
+ * an answer that is none means ask; a policy that can't be meant refuses the call, because it can't be said who would have had to agree.
+ */
+export type ApprovalRule<Args> = 'never' | 'always' | ((args: Args) => ApprovalAnswer | Promise<ApprovalAnswer>) | ApprovalPolicy<Args>;
+
+/** Asks as its fields say. What a function answers adds to them. */
+export interface ApprovalPolicy<Args> extends AskOptions {
+  /** Default `always`. */
+  when?: 'always' | ((args: Args) => ApprovalAnswer | Promise<ApprovalAnswer>);
+}
+
+/** An approval rule as the engine keeps it. */
+export interface Approval {
+  readonly when: 'always' | ((args: unknown) => unknown);
+  readonly ask: AskOptions;
+}
+
+/** `undefined` is never. `refuse` makes the error that is thrown for what is no rule. */
+export function checkedApproval(rule: unknown, refuse: (problem: string) => Error): Approval | undefined {
   if (rule === 'never') return undefined;
-  if (rule === 'always') return {};
-  try {
-    const answer: unknown = await withinPatience(() => rule(args));
-    if (answer === false) return undefined;
-    if (typeof answer === 'string' && answer.trim() !== '') return { reason: excerpt(answer, 500) };
-    return answer === true || typeof answer === 'string' ? {} : { reason: 'The approval rule gave no clear answer.' };
-  } catch (error) {
-    return { reason: excerpt(`The approval rule failed: ${error instanceof Error ? error.message : String(error)}`, 500) };
+  if (rule === 'always') return { when: 'always', ask: {} };
+  if (typeof rule === 'function') return { when: rule as (args: unknown) => unknown, ask: {} };
+  if (!isObject(rule)) throw refuse(`is ${JSON.stringify(rule)}; use 'never', 'always', a function of the arguments, or { when, … }.`);
+  const { when = 'always', ...ask } = rule;
+  if (when !== 'always' && typeof when !== 'function') {
+    throw refuse(`has when, which is ${JSON.stringify(when)}; use 'always' or a function of the arguments.`);
   }
+  const { problems } = askPolicy(ask);
+  if (problems.length > 0) throw refuse(`can't be asked: ${problems.join('; ')}.`);
+  return { when: when as Approval['when'], ask: structuredClone(ask) as AskOptions };
+}
+
+/** Whether a person must agree to a call of this tool, and how they are asked. `undefined`: nobody need be. Never rejects. */
+export async function approvalFor(tool: Tool, args: unknown): Promise<{ ask: AskPolicy } | { refused: ToolError } | undefined> {
+  if (!tool.approval) return undefined;
+  const { when, ask } = tool.approval;
+  const because = (reason: string): AskOptions => ({ ...ask, reason: excerpt(reason, 500) });
+  let asked: AskOptions = ask;
+  if (when !== 'always') {
+    try {
+      const answer = await withinPatience(() => when(args));
+      if (answer === false) return undefined;
+      if (isObject(answer)) asked = { ...ask, ...answer };
+      else if (typeof answer === 'string' && answer.trim() !== '') asked = because(answer);
+      else if (answer !== true && answer !== '') asked = because('The approval rule gave no clear answer.');
+    } catch (error) {
+      asked = because(`The approval rule failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const { policy, problems } = askPolicy(asked);
+  if (problems.length === 0) return { ask: policy };
+  const message = excerpt(`Tool '${tool.name}' can't be approved: its approval rule gave a policy whose ${problems.join('; ')}`, 1_000);
+  return { refused: { name: 'ApprovalPolicyError', message } };
 }

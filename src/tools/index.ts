@@ -1,5 +1,18 @@
-export type { ApprovalRule, Dependencies, Tool, ToolContext, ToolDefinition } from './define-tool';
+export type { AskHumanOptions } from './ask-human';
+export { askHuman, createAskHuman } from './ask-human';
+export type {
+  ApprovalAnswer,
+  ApprovalPolicy,
+  ApprovalRule,
+  Arguments,
+  Dependencies,
+  InputSchema,
+  Tool,
+  ToolContext,
+  ToolDefinition,
+} from './define-tool';
 export { defaultToolTimeoutMs, defineTool } from './define-tool';
+export type { JsonSchema, SchemaDefinitions } from './json-schema';
 export { listDir } from './list-dir';
 export { readFile } from './read-file';
 export type { Execution, ToolHost } from './run-tool';
@@ -7,6 +20,8 @@ export type { ShellArguments, ShellOptions } from './shell';
 export { createShell } from './shell';
 export type { Environment } from './shell-environment';
 export { withoutSecrets } from './shell-environment';
+export type { Suspended, SuspendOptions } from './suspend';
+export { suspend } from './suspend';
 export { ToolFailure, ToolTimeoutError } from './tool-failure';
 export type { JudgeOptions, Toolbox, ToolboxOptions } from './toolbox';
 export { createToolbox } from './toolbox';

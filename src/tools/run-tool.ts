@@ -5,6 +5,7 @@ import { textOf } from '../core/message';
 import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import type { Dependencies, Tool, ToolContext } from './define-tool';
 import { capContent } from './output-cap';
+import { isSuspended } from './suspend';
 import { errorContent, errorFacts } from './thrown';
 import { isToolFailure, ToolTimeoutError } from './tool-failure';
 
@@ -81,7 +82,8 @@ function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutc
   }
   const value = end.kind === 'value' ? end.value : undefined;
   try {
-    return { outcome: took({ status: 'success', content: capContent(toContent(value)) }), threw: false };
+    const [result, more] = isSuspended(value) ? [value.result, { suspend: value.suspension }] : [value, {}];
+    return { outcome: took({ status: 'success', content: capContent(toContent(result)), ...more }), threw: false };
   } catch (error) {
     const message = `Tool '${tool.name}' returned a value that can't be written as JSON: ${errorFacts(error).message}`;
     return { outcome: took(failed({ name: 'UnserializableToolResultError', message })), threw: false };
@@ -100,7 +102,8 @@ function lastWords(end: End): string {
   if (end.kind === 'thrown') return isToolFailure(end.error) ? textOf(end.error.content) : '';
   if (end.kind === 'abandoned' || end.value === undefined || end.value === null) return '';
   try {
-    return textOf(toContent(end.value));
+    // Cut short, it can't ask for a rest any more; what it has to tell counts.
+    return textOf(toContent(isSuspended(end.value) ? end.value.result : end.value));
   } catch {
     return '';
   }

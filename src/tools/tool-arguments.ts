@@ -1,12 +1,11 @@
 import { excerpt, isObject } from '../core/json';
 import type { ToolError } from '../core/tool';
 import type { Tool } from './define-tool';
-import { zodProblems } from './zod-problems';
 
 export type ParsedArguments = { ok: true; args: unknown } | { ok: false; error: ToolError };
 
 /** From the model's text to what `execute` takes. Every refusal is worded so that the model can do better at once. */
-export async function parseArguments(tool: Tool, text: string): Promise<ParsedArguments> {
+export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: string): Promise<ParsedArguments> {
   let value: unknown;
   try {
     // Some models write nothing at all for a tool that needs nothing.
@@ -19,12 +18,10 @@ export async function parseArguments(tool: Tool, text: string): Promise<ParsedAr
     return refuse(`Tool '${tool.name}': the arguments must be one JSON object. Got: ${excerpt(text, 300)}`);
   }
   try {
-    const parsed = await tool.input.safeParseAsync(value);
-    if (parsed.success) return { ok: true, args: parsed.data };
+    const checked = await tool.check(value);
+    if (checked.ok) return checked;
     return refuse(
-      `Tool '${tool.name}': the arguments don't fit its schema:\n${zodProblems(parsed.error.issues)
-        .map((problem) => `- ${problem}`)
-        .join('\n')}`,
+      `Tool '${tool.name}': the arguments don't fit its schema:\n${checked.problems.map((problem) => `- ${problem}`).join('\n')}`,
     );
   } catch (error) {
     // A transform or refinement of the author's that throws instead of reporting: still about the arguments.

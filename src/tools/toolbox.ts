@@ -1,9 +1,10 @@
 import { excerpt } from '../core/json';
 import type { ToolCall } from '../core/message';
-import type { PermissionRule, ToolError, ToolSpec, Verdict } from '../core/tool';
+import type { AskPolicy, PermissionRule, ToolError, ToolSpec, Verdict } from '../core/tool';
 import { approvalFor } from './approval';
 import { defaultToolTimeoutMs, type Tool } from './define-tool';
 import { doneTool } from './done';
+import { extraTool } from './extra-tool';
 import { permissionFor, withSuggestions } from './permission-check';
 import type { Permissions } from './permissions';
 import { type Execution, failed, runTool, type ToolHost } from './run-tool';
@@ -21,12 +22,14 @@ export interface ToolboxOptions {
 export interface JudgeOptions {
   /** What people said to remember. */
   rules?: PermissionRule[];
+  /** Tools that came with the thread's input; answered from outside. One whose name the agent's own have is not looked at. */
+  extraTools?: readonly ToolSpec[];
 }
 
 /** The tools of one agent. Needs nothing but Node: usable from a script and from tests. */
 export interface Toolbox {
-  /** In the order given: providers cache prompts by their beginning. */
-  specs(): ToolSpec[];
+  /** In the order given, those that a thread adds last: providers cache prompts by their beginning. */
+  specs(extraTools?: readonly ToolSpec[]): ToolSpec[];
   names(): string[];
   get(name: string): Tool | undefined;
   /** What is to happen with a call. Runs nothing but the tool's own approval rule, and the permissions; never throws. */
@@ -43,31 +46,27 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
   const { permissions, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
   const byName = named(options.done ? [...tools, doneTool] : tools);
 
-  const unknown = (name: string): ToolError => ({
+  const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({
     name: 'ToolNotFoundError',
-    message: `Unknown tool '${excerpt(name, 100)}'. Available tools: ${[...byName.keys()].join(', ') || 'none'}.`,
+    message: `Unknown tool '${excerpt(name, 100)}'. Available tools: ${[...byName.keys(), ...extra.map((tool) => tool.name)].join(', ') || 'none'}.`,
   });
 
   return Object.freeze({
-    specs: () => [...byName.values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
+    specs(extraTools: readonly ToolSpec[] = []) {
+      const own = [...byName.values()].map(({ name, description, parameters }) => ({ name, description, parameters }));
+      return [...own, ...extraTools.filter(({ name }) => !byName.has(name))];
+    },
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
 
-    async judge(call: ToolCall, { rules = [] }: JudgeOptions = {}): Promise<Verdict> {
-      const tool = byName.get(call.name);
-      if (!tool) return { kind: 'reject', error: unknown(call.name) };
+    async judge(call: ToolCall, { rules = [], extraTools = [] }: JudgeOptions = {}): Promise<Verdict> {
+      const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
+      if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { kind: 'reject', error: parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
-      const request = { tool: tool.name, args: parsed.args };
-      const permission = await permissionFor(permissions, { ...request, rules });
-      if (typeof permission === 'object') return permission;
-      const asked =
-        permission === 'allow' ? undefined : ((await approvalFor(tool, parsed.args)) ?? (permission === 'ask' ? {} : undefined));
-      const approval = asked && withSuggestions(asked, permissions, request);
-      if (!tool.execute) return { kind: 'external', ...(approval && { approval }) };
-      const { effect, timeoutMs = otherwise, retry } = tool;
-      return { kind: 'run', effect, timeoutMs, ...(approval && { approval }), ...(retry && { retry }) };
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions });
+      return 'kind' in leave ? leave : verdictOf(tool, leave.approval, otherwise);
     },
 
     async execute(call: ToolCall, host: ToolHost): Promise<Execution> {
@@ -78,6 +77,29 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
+}
+
+/** Whether a call may run, and whether a person must agree first. */
+async function leaveFor(
+  tool: Tool,
+  args: unknown,
+  { rules, permissions }: { rules: PermissionRule[]; permissions: Permissions | undefined },
+): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
+  const request = { tool: tool.name, args };
+  const permission = await permissionFor(permissions, { ...request, rules });
+  if (typeof permission === 'object') return permission;
+  if (permission === 'allow') return {};
+  const own = await approvalFor(tool, args);
+  if (own && 'refused' in own) return { kind: 'reject', error: own.refused };
+  if (!own && permission !== 'ask') return {};
+  return { approval: withSuggestions(own?.ask ?? {}, permissions, request) };
+}
+
+function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: number): Verdict {
+  const { effect, timeoutMs = otherwise, retry, background, ask, question } = tool;
+  const asked = approval && { approval };
+  if (!tool.execute) return { kind: 'external', ...asked, ...(ask && { ask }), ...(question && { question }) };
+  return { kind: 'run', effect, timeoutMs, ...asked, ...(retry && { retry }), ...(background && { background }) };
 }
 
 function named(tools: readonly Tool[]): Map<string, Tool> {

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { defineTool } from '../../src/tools/define-tool';
 import { createToolbox } from '../../src/tools/toolbox';
 
+const ok = (): string => 'ok';
 const good = { name: 'greet', description: 'Greets.', input: z.object({ who: z.string() }) };
 
 describe('defineTool', () => {
   test('fills in the safe defaults', () => {
     const tool = defineTool(good);
-    expect(tool).toMatchObject({ effect: 'once', approval: 'never' });
+    expect(tool).toMatchObject({ effect: 'once' });
+    expect(tool.approval).toBeUndefined();
     // The agent's, or else 30 s: what the call's verdict says.
     expect(tool.timeoutMs).toBeUndefined();
     expect(tool.execute).toBeUndefined();
@@ -53,7 +55,7 @@ describe('defineTool', () => {
   test('`this` in execute is the definition, as in any object', async () => {
     const tool = defineTool({
       ...good,
-      execute() {
+      execute(): string {
         return this.name;
       },
     });
@@ -71,8 +73,19 @@ describe('defineTool', () => {
     ['a timeout no timer can hold', { timeoutMs: 2 ** 31 }, /at most 2147483647/],
     ['a timeout that is no number', { timeoutMs: Number.NaN }, /timeoutMs is NaN/],
     ['an execute that is no function', { execute: 'echo' }, /execute is not a function/],
-    ['a plain JSON Schema', { input: { type: 'object' } }, /not a zod schema/],
-    ['no schema', { input: undefined }, /not a zod schema/],
+    ['an approval of another shape', { approval: { if: 'always' } }, /approval can't be asked: if is not known; known are reason, users/],
+    ['a rule that is none', { approval: { when: 'cents > 5' } }, /approval has when, which is "cents > 5"; use 'always' or a function/],
+    ['a list as approval', { approval: ['always'] }, /approval is \["always"\]; use 'never', 'always'/],
+    ['no schema', { input: undefined }, /input is no schema; use z\.object/],
+    ['a schema of another library', { input: { safeParse: () => ({}) } }, /not a zod schema/],
+    ['zod schemas that nobody wrapped', { input: { city: z.string() } }, /wrap it: z\.object/],
+    ['definitions of a zod schema', { definitions: {} }, /definitions are for JSON Schemas/],
+    ['a background without anything to run', { background: true }, /background needs execute/],
+    ['a background that is no yes or no', { background: 'yes', execute: ok }, /background is "yes"; use true or false/],
+    ['a question that runs', { question: true, execute: ok }, /question is for tools without execute/],
+    ['somebody to answer what runs', { ask: { users: ['dana'] }, execute: ok }, /ask is for tools without execute/],
+    ['nobody to answer', { ask: { users: [] } }, /ask can't be used: users is \[\]; use a list of names, at least one/],
+    ['an approval as an answer', { ask: { deadlineMs: 1_000, onDeadline: 'approve' } }, /'approve', which answers nothing/],
     ['a root that is no object', { input: z.string() }, /not an object at its root.*wrap it/],
     ['a union at the root', { input: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]) }, /not an object at its root/],
     ['a date, which JSON has not', { input: z.object({ list: z.array(z.object({ at: z.date() })) }) }, /has a date at 'list\[\]\.at'/],

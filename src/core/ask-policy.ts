@@ -1,0 +1,71 @@
+import { show } from './check-input';
+import { isObject } from './json';
+import type { AskPolicy, DeadlineAction } from './tool';
+
+/** `AskPolicy` as a tool's author writes it. One action at the deadline needs no list; `deadlineMs` without any is `deny`. */
+export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
+  onDeadline?: DeadlineAction | DeadlineAction[];
+}
+
+/** Ten years: beyond what the server's timers are good for. */
+const longestMs = 10 * 365 * 24 * 3_600_000;
+const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";
+
+const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => boolean; what: string } } = {
+  reason: { fits: isText, what: 'a text' },
+  users: { fits: isNames, what: 'a list of names, at least one' },
+  groups: { fits: isNames, what: 'a list of names, at least one' },
+  approvers: { fits: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
+  deadlineMs: {
+    fits: (value) => typeof value === 'number' && value > 0 && value <= longestMs,
+    what: `milliseconds above 0, at most ${longestMs} (ten years)`,
+  },
+  onDeadline: {
+    fits: (value) => isAction(value) || (Array.isArray(value) && value.length > 0 && value.every(isAction)),
+    what: `${actions}, or a list of them`,
+  },
+};
+
+/** How people are to be asked, with its defaults; or what is wrong with it, a line each. */
+export function askPolicy(options: unknown): { policy: AskPolicy; problems: string[] } {
+  if (!isObject(options)) return { policy: {}, problems: [`is ${show(options)}; use an object that says how people are asked`] };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const problems = given.flatMap(([name, value]) => {
+    const field = Object.hasOwn(fields, name) ? fields[name as keyof AskOptions] : undefined;
+    if (!field) return [`${name} is not known; known are ${Object.keys(fields).join(', ')}`];
+    return field.fits(value) ? [] : [`${name} is ${show(value)}; use ${field.what}`];
+  });
+  if (problems.length > 0) return { policy: {}, problems };
+  const { onDeadline, ...rest } = Object.fromEntries(given) as AskOptions;
+  const list = onDeadline === undefined ? ['deny' as const] : Array.isArray(onDeadline) ? onDeadline : [onDeadline];
+  const policy: AskPolicy = { ...rest, ...(rest.deadlineMs !== undefined && { onDeadline: list }) };
+  return { policy, problems: contradictions(policy, onDeadline) };
+}
+
+/** What can't be meant, field by field right as it is. */
+function contradictions({ users, groups, approvers = 1, deadlineMs }: AskPolicy, onDeadline: AskOptions['onDeadline']): string[] {
+  const problems: string[] = [];
+  const named = new Set(users).size;
+  // Nobody could ever give so many: the call would wait for good.
+  if (users && !groups && approvers > named) {
+    problems.push(`approvers is ${approvers}, and users names only ${named} who may be one; name more, or a group`);
+  }
+  if (onDeadline !== undefined && deadlineMs === undefined) problems.push('onDeadline has no deadline; set deadlineMs, too');
+  const list = Array.isArray(onDeadline) ? onDeadline : [];
+  const end = list.findIndex((action) => action === 'deny' || action === 'approve' || action === 'cancel');
+  if (end !== -1 && end < list.length - 1) problems.push(`onDeadline goes on after ${show(list[end])}, which ends the asking`);
+  return problems;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+function isNames(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isText);
+}
+
+function isAction(value: unknown): boolean {
+  if (isObject(value)) return Object.keys(value).join() === 'escalate' && isNames(value.escalate);
+  return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
+}

@@ -1,0 +1,34 @@
+import type { ToolSpec } from '../core/tool';
+import type { Tool } from './define-tool';
+import { toolInput } from './tool-input';
+
+/** Tools that came with threads, compiled; few, because a schema is compiled in a millisecond or two and any thread may bring others. */
+const compiled = new Map<string, Tool>();
+const mostCompiled = 200;
+
+/** One of the tools that came with a thread, by its name, as a tool that is answered from outside. */
+export function extraTool(specs: readonly ToolSpec[], name: string): Tool | undefined {
+  const spec = specs.find((candidate) => candidate.name === name);
+  if (!spec) return undefined;
+  const key = JSON.stringify(spec);
+  const known = compiled.get(key);
+  const tool = known ?? toolOf(spec);
+  // The newest last: what has not been called for longest goes first.
+  compiled.delete(key);
+  compiled.set(key, tool);
+  for (const oldest of compiled.keys()) {
+    if (compiled.size <= mostCompiled) break;
+    compiled.delete(oldest);
+  }
+  return tool;
+}
+
+/** Whoever started the thread wrote the schema: one that is none is told to the model with the call, and no call gets through unchecked. */
+function toolOf({ name, description, parameters }: ToolSpec): Tool {
+  const unusable = (problem: string) => new Error(`its schema, which came with the thread, ${problem}`);
+  try {
+    return { name, description, effect: 'once', ...toolInput(parameters, undefined, unusable) };
+  } catch (error) {
+    return { name, description, effect: 'once', parameters, check: () => Promise.reject(error) };
+  }
+}

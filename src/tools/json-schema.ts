@@ -1,0 +1,154 @@
+import { isObject, type JsonObject } from '../core/json';
+
+/** A JSON Schema of draft-07 or 2020-12, as JSON. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+}
+
+/** Where schemas that several tools share stand: an OpenAPI document, or as much of one as is needed. */
+export interface SchemaDefinitions {
+  components?: { schemas?: Readonly<Record<string, JsonSchema>> };
+}
+
+type Refuse = (problem: string) => Error;
+
+const componentPath = '#/components/schemas/';
+/** What stands under these is data, not a schema. */
+const data = ['enum', 'const', 'default', 'examples', 'example'];
+/** What stands under these are schemas by names of the author's, which may look like keywords. */
+const byName = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
+
+/**
+ * A schema that needs no other document: components it refers to, by path or by `$anchor`, stand in its `$defs`. They may refer to each other
+ * in circles. Its root is an object, as providers demand; a root that is a reference is replaced by what it refers to.
+ */
+export function selfContained(input: JsonSchema, definitions: SchemaDefinitions | undefined, refuse: Refuse): JsonObject {
+  const { components: own, ...schema } = plain(input, refuse);
+  const shared = definitions === undefined ? {} : componentsOf(plain(definitions, refuse).components);
+  const components = { ...shared, ...componentsOf(own) };
+  const bundle = bundler(schema, components, refuse);
+  const root = bundle.rewrite(schema);
+  const $defs = bundle.definitions();
+  const whole: JsonObject = {
+    ...root,
+    ...(Object.keys($defs).length > 0 && { $defs: { ...(root.$defs as JsonObject | undefined), ...$defs } }),
+  };
+  const { type = 'object', ...rest } = withoutRootReference(whole);
+  if (type !== 'object')
+    throw refuse('is not an object at its root, which providers demand; wrap it: { type: "object", properties: { value: … } }.');
+  return { type, ...rest, properties: rest.properties ?? {} };
+}
+
+function plain(value: unknown, refuse: Refuse): JsonObject {
+  try {
+    return JSON.parse(JSON.stringify(value)) as JsonObject;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw refuse(`can't be written as JSON; a schema that contains itself does so by $ref: ${why}`);
+  }
+}
+
+function componentsOf(components: unknown): Record<string, JsonObject> {
+  const schemas = isObject(components) ? components.schemas : undefined;
+  return isObject(schemas) ? (schemas as Record<string, JsonObject>) : {};
+}
+
+function bundler(schema: JsonObject, components: Record<string, JsonObject>, refuse: Refuse) {
+  const taken = new Set([...Object.keys(schema.$defs ?? {}), ...Object.keys(schema.definitions ?? {})]);
+  const places = new Map<string, string>();
+  const found: JsonObject = {};
+
+  /** The name that a component has among the `$defs`. */
+  function place(name: string): string {
+    const known = places.get(name);
+    if (known !== undefined) return known;
+    let free = name;
+    for (let n = 2; taken.has(free); n += 1) free = `${name}_${n}`;
+    taken.add(free);
+    places.set(name, free);
+    found[free] = rewrite(components[name] as JsonObject);
+    return free;
+  }
+
+  function reference(ref: string): string {
+    if (ref.startsWith(componentPath)) {
+      const [first = '', ...rest] = ref.slice(componentPath.length).split('/');
+      const name = decodePointer(first);
+      if (!Object.hasOwn(components, name)) {
+        throw refuse(
+          `refers to '${ref}', which is not among its definitions (there are: ${Object.keys(components).join(', ') || 'none'}).`,
+        );
+      }
+      return ['#/$defs', encodePointer(place(name)), ...rest].join('/');
+    }
+    if (/^#[^/]/.test(ref) && !hasAnchor(schema, ref)) {
+      const holder = Object.keys(components).find((name) => hasAnchor(components[name], ref));
+      if (holder !== undefined) place(holder);
+    }
+    return ref;
+  }
+
+  function rewrite(node: JsonObject): JsonObject {
+    const copy = Object.entries(node).map(([key, value]): [string, unknown] => {
+      if (key === '$ref' && typeof value === 'string') return [key, reference(value)];
+      if (data.includes(key)) return [key, value];
+      if (byName.includes(key) && isObject(value))
+        return [key, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, any(inner)]))];
+      return [key, any(value)];
+    });
+    return Object.fromEntries(copy) as JsonObject;
+  }
+
+  function any(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(any);
+    return isObject(value) ? rewrite(value as JsonObject) : value;
+  }
+
+  return { rewrite, definitions: () => found };
+}
+
+/** Whether a schema, or one inside it, goes by this name: `$anchor: 'pet'`, or `$id: '#pet'` in draft-07. */
+function hasAnchor(node: unknown, ref: string): boolean {
+  if (Array.isArray(node)) return node.some((inner) => hasAnchor(inner, ref));
+  if (!isObject(node)) return false;
+  return node.$anchor === ref.slice(1) || node.$id === ref || Object.values(node).some((inner) => hasAnchor(inner, ref));
+}
+
+/** `{ $ref: '#/$defs/Order' }` becomes the order itself. Its anchor stays with the original. */
+function withoutRootReference(schema: JsonObject): JsonObject {
+  let root = schema;
+  for (let hops = 0; typeof root.$ref === 'string' && hops < 10; hops += 1) {
+    const { $ref, ...rest } = root;
+    const target = targetOf(schema, $ref as string);
+    if (!target) break;
+    const { $anchor: _anchor, $id: _id, ...meant } = target;
+    root = { ...meant, ...rest };
+  }
+  return root;
+}
+
+function targetOf(schema: JsonObject, ref: string): JsonObject | undefined {
+  if (!ref.startsWith('#/'))
+    return Object.values(schema.$defs ?? {}).find((inner) => isObject(inner) && hasOwnAnchor(inner, ref)) as JsonObject | undefined;
+  let node: unknown = schema;
+  for (const step of ref.slice(2).split('/')) node = isObject(node) ? node[decodePointer(step)] : undefined;
+  return isObject(node) && node !== schema ? (node as JsonObject) : undefined;
+}
+
+function hasOwnAnchor(node: Record<string, unknown>, ref: string): boolean {
+  return node.$anchor === ref.slice(1) || node.$id === ref;
+}
+
+function decodePointer(step: string): string {
+  let text = step;
+  try {
+    text = decodeURIComponent(step);
+  } catch {
+    // A stray percent sign is one.
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function encodePointer(name: string): string {
+  return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
+}

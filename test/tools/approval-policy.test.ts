@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { AskPolicy } from '../../src/core/tool';
+import { askHuman, createAskHuman } from '../../src/tools/ask-human';
+import { type ApprovalRule, defineTool } from '../../src/tools/define-tool';
+import { createToolbox } from '../../src/tools/toolbox';
+import { callOf } from './tool-host';
+
+type Rule = ApprovalRule<{ cents: number }>;
+
+const refund = (approval: Rule) =>
+  defineTool({ name: 'refund', description: 'Refund.', input: z.object({ cents: z.number() }), approval, execute: () => 'ok' });
+
+async function judged(approval: unknown) {
+  return createToolbox([refund(approval as Rule)]).judge(callOf('refund', { cents: 6_000 }));
+}
+
+async function asked(approval: unknown): Promise<AskPolicy | undefined> {
+  const verdict = await judged(approval);
+  if (verdict.kind !== 'run') throw new Error(JSON.stringify(verdict));
+  return verdict.approval;
+}
+
+describe('an approval that says how people are asked', () => {
+  test.each([
+    ['nothing but a reason', { reason: 'money' }, { reason: 'money' }],
+    ['nothing at all', {}, {}],
+    ['users and groups', { users: ['dana'], groups: ['finance'], approvers: 3 }, { users: ['dana'], groups: ['finance'], approvers: 3 }],
+    ['a deadline, which denies', { deadlineMs: 60_000 }, { deadlineMs: 60_000, onDeadline: ['deny'] }],
+    ['one action at the deadline', { deadlineMs: 5, onDeadline: 'cancel' }, { deadlineMs: 5, onDeadline: ['cancel'] }],
+    [
+      'a chain of actions',
+      { deadlineMs: 5, onDeadline: ['ask-again', { escalate: ['boss'] }, 'deny'] },
+      { deadlineMs: 5, onDeadline: ['ask-again', { escalate: ['boss'] }, 'deny'] },
+    ],
+    ['a rule that says no', { when: () => false, users: ['dana'] }, undefined],
+    ['a rule that says yes', { when: ({ cents }: { cents: number }) => cents > 5_000, users: ['dana'] }, { users: ['dana'] }],
+    ['a rule that says why', { when: () => 'much', reason: 'money', users: ['dana'] }, { reason: 'much', users: ['dana'] }],
+    ['a rule that says whom', { when: () => ({ groups: ['board'] }), reason: 'money' }, { reason: 'money', groups: ['board'] }],
+    ['a bare rule that says how', async () => ({ users: ['dana', 'lee'], approvers: 2 }), { users: ['dana', 'lee'], approvers: 2 }],
+    [
+      'a rule that throws, whose people stay the same',
+      {
+        when: () => {
+          throw new Error('no rates');
+        },
+        users: ['dana'],
+      },
+      { users: ['dana'], reason: 'The approval rule failed: no rates' },
+    ],
+  ])('%s', async (_what, approval, policy) => {
+    expect(await asked(approval)).toEqual(policy);
+  });
+
+  test.each([
+    ['more approvers than there are', { users: ['dana', 'dana'], approvers: 2 }, /approvers is 2, and users names only 1/],
+    ['no approvers', { approvers: 0 }, /approvers is 0; use a whole number above 0/],
+    ['an empty group', { groups: [] }, /groups is \[\]; use a list of names, at least one/],
+    ['a deadline in the past', { deadlineMs: -1 }, /deadlineMs is -1; use milliseconds above 0/],
+    ['something to do at no deadline', { onDeadline: 'deny' }, /onDeadline has no deadline; set deadlineMs, too/],
+    ['an unknown action', { deadlineMs: 1, onDeadline: 'shrug' }, /onDeadline is "shrug"; use 'deny', 'approve'/],
+    ['no action', { deadlineMs: 1, onDeadline: [] }, /onDeadline is \[\]/],
+    ['an escalation to nobody', { deadlineMs: 1, onDeadline: { escalate: [] } }, /onDeadline is \{"escalate":\[\]\}/],
+    [
+      'actions after the end',
+      { deadlineMs: 1, onDeadline: ['deny', 'ask-again'] },
+      /onDeadline goes on after "deny", which ends the asking/,
+    ],
+    ['a misspelt field', { user: ['dana'] }, /user is not known; known are reason, users, groups/],
+    ['rules to remember, which are not its to give', { remember: [{ tool: 'refund' }] }, /remember is not known/],
+  ])('%s is refused, when the tool is defined and when a rule answers it', async (_what, policy, message) => {
+    expect(() => refund(policy as never)).toThrow(message);
+    expect(() => refund(policy as never)).toThrow(/^defineTool 'refund': approval can't be asked: /);
+    // Not asked with less than was meant: anybody might then agree.
+    expect(await judged(() => policy)).toEqual({
+      kind: 'reject',
+      error: { name: 'ApprovalPolicyError', message: expect.stringMatching(message) },
+    });
+  });
+
+  test('may change afterwards without changing the tool', async () => {
+    const users = ['dana'];
+    const tool = refund({ users });
+    users.push('mallory');
+    const verdict = await createToolbox([tool]).judge(callOf('refund', { cents: 1 }));
+    expect(verdict).toMatchObject({ approval: { users: ['dana'] } });
+  });
+});
+
+describe('tools that people answer', () => {
+  test('say who, until when, and that it is a question', async () => {
+    const deliver = defineTool({
+      name: 'deliver',
+      description: 'Deliver.',
+      input: z.object({}),
+      ask: { groups: ['drivers'], deadlineMs: 1_000 },
+    });
+    expect(await createToolbox([deliver]).judge(callOf('deliver', {}))).toEqual({
+      kind: 'external',
+      ask: { groups: ['drivers'], deadlineMs: 1_000, onDeadline: ['deny'] },
+    });
+  });
+
+  test('ask_human is a question to anybody', async () => {
+    const box = createToolbox([askHuman]);
+    expect(await box.judge(callOf('ask_human', { question: 'Which colour?', options: ['red', 'blue'] }))).toEqual({
+      kind: 'external',
+      question: true,
+    });
+    for (const args of [{}, { question: ' ' }, { question: 'Which?', options: ['one'] }]) {
+      expect(await box.judge(callOf('ask_human', args))).toMatchObject({ kind: 'reject' });
+    }
+  });
+
+  test('ask_human may go to some, with a deadline', async () => {
+    const tool = createAskHuman({ groups: ['owners'], deadlineMs: 86_400_000, onDeadline: [{ escalate: ['boss'] }, 'deny'] });
+    expect(await createToolbox([tool]).judge(callOf('ask_human', { question: 'May I?' }))).toEqual({
+      kind: 'external',
+      question: true,
+      ask: { groups: ['owners'], deadlineMs: 86_400_000, onDeadline: [{ escalate: ['boss'] }, 'deny'] },
+    });
+    expect(() => createAskHuman({ onDeadline: 'deny' })).toThrow(/ask_human': ask can't be used: onDeadline has no deadline/);
+  });
+});

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { defineTool } from '../../src/tools/define-tool';
+import { createToolset } from '../../src/tools/toolset';
+
+const named = (name: string, description = `${name}.`) => defineTool({ name, description, input: z.object({}) });
+const names = (set: { list(): readonly { name: string }[] }) => set.list().map(({ name }) => name);
+
+test('[A67] a tool of a known name takes its place; taking out an unknown one does nothing', () => {
+  const set = createToolset([named('a'), named('b')]);
+  const better = named('a', 'A better one.');
+  set.add(better);
+  expect(names(set)).toEqual(['a', 'b']);
+  expect(set.list()[0]).toBe(better);
+  set.remove('c');
+  expect(names(set)).toEqual(['a', 'b']);
+});
+
+test('[A68] adds, takes out and replaces, several at a time', () => {
+  const set = createToolset();
+  expect(set.list()).toEqual([]);
+  set.add(named('a'), named('b'), named('c'));
+  set.remove('a', 'c');
+  expect(names(set)).toEqual(['b']);
+  set.set([named('x'), named('y')]);
+  expect(names(set)).toEqual(['x', 'y']);
+});
+
+test('its list is the same until it changes, and nobody else changes it', () => {
+  const set = createToolset([named('a')]);
+  const list = set.list();
+  expect(set.list()).toBe(list);
+  expect(() => (list as unknown[]).push(1)).toThrow(TypeError);
+  set.add(named('b'));
+  expect(set.list()).not.toBe(list);
+  expect(list).toHaveLength(1);
+});
+
+test('what defineTool did not make is refused, and nothing changes', () => {
+  const set = createToolset([named('a')]);
+  expect(() => set.add(named('b'), { name: 'c' } as never)).toThrow('Toolset.add: tools[1] was not made by defineTool.');
+  expect(() => set.set('b' as never)).toThrow('Toolset.set: tools must be a list');
+  expect(() => createToolset([null] as never)).toThrow('createToolset: tools[0]');
+  expect(names(set)).toEqual(['a']);
+});
