@@ -41,7 +41,7 @@ export function isKeyword(word: string): boolean {
 const control = /(?![ \t])[\p{C}\p{Z}]/u;
 const between = /\|\||&&|\|&|\||;/y;
 /** `2>&1` moves no byte to a file. A name after `>&` would. */
-const descriptorCopy = />&(?:\d+|-)(?=[ \t;|<>]|$)/y;
+const descriptorCopy = /[12]?>&(?:[12]|-)(?=[ \t;|<>]|$)/y;
 const readFrom = /<(?![<>&(])/y;
 
 function segmentsOf(command: string): string[][] {
@@ -67,9 +67,8 @@ function segmentsOf(command: string): string[][] {
       if (operator === ';' && skipBlanks(command, at) === command.length) return segments;
       continue;
     }
-    const descriptor = matchAt(/\d+(?=[<>])/y, command, at) ?? '';
-    if (descriptor !== '' || /[<>&]/.test(command[at] ?? '')) {
-      at = skipRedirect(command, at + descriptor.length);
+    if (matchAt(/\d*[<>]|&/y, command, at) !== undefined) {
+      at = skipRedirect(command, at);
       continue;
     }
     const { word, end } = readWord(command, at);
@@ -81,9 +80,10 @@ function segmentsOf(command: string): string[][] {
 }
 
 /** Returns where the redirect ends. */
-function skipRedirect(command: string, at: number): number {
-  const copy = matchAt(descriptorCopy, command, at);
-  if (copy !== undefined) return at + copy.length;
+function skipRedirect(command: string, start: number): number {
+  const copy = matchAt(descriptorCopy, command, start);
+  if (copy !== undefined) return start + copy.length;
+  const at = start + (matchAt(/\d+/y, command, start)?.length ?? 0);
   if (matchAt(readFrom, command, at) !== undefined) {
     const { word, end } = readWord(command, skipBlanks(command, at + 1));
     // bash opens a connection to these.

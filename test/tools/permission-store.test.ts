@@ -1,0 +1,181 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { rememberRules } from '../../src/activities/remember-rules';
+import { createAgents, defineAgent } from '../../src/agents';
+import type { PermissionRule } from '../../src/core/tool';
+import { defineTool } from '../../src/tools/define-tool';
+import { filePermissionStore, type PermissionStore } from '../../src/tools/permission-store';
+import { createPermissions } from '../../src/tools/permissions';
+import { newFolder, removeFolders } from './tool-host';
+
+afterAll(removeFolders);
+
+const test1: PermissionRule = { tool: 'shell', prefix: ['npm', 'test'] };
+const build: PermissionRule = { tool: 'shell', prefix: ['npm', 'run', 'build'] };
+const pay: PermissionRule = { tool: 'pay' };
+
+async function newFile() {
+  const file = join(await newFolder(), 'state', 'permissions.json');
+  return { file, store: filePermissionStore(file) };
+}
+
+describe('a file of permission rules', () => {
+  test('[B175] keeps rules for each agent, without doubles, and another store of the same file finds them', async () => {
+    const { file, store } = await newFile();
+    expect(await store.load('coder')).toEqual([]);
+    await store.add('coder', [test1, pay]);
+    await store.add('coder', [pay, build, build, { ...test1 }]);
+    await store.add('support', [pay]);
+    expect(await filePermissionStore(file).load('coder')).toEqual([test1, pay, build]);
+    expect(await store.load('support')).toEqual([pay]);
+    expect(await store.load('constructor')).toEqual([]);
+  });
+
+  test('is for its owner only, also where it was not before, and leaves no drafts', async () => {
+    const { file, store } = await newFile();
+    await mkdir(join(file, '..'));
+    await writeFile(file, '{}', { mode: 0o666 });
+    await store.add('coder', [pay]);
+    expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600');
+    expect(await readdir(join(file, '..'))).toEqual(['permissions.json']);
+  });
+
+  test('loses nothing when many write at once, through several stores, and readers never see half of it', async () => {
+    const { file, store } = await newFile();
+    const stores = [store, filePermissionStore(file), filePermissionStore(join(file, '..', '.', 'permissions.json'))];
+    const rules = Array.from({ length: 30 }, (_, at) => ({ tool: `tool-${at}` }));
+    let writing = true;
+    const reader = (async () => {
+      while (writing) for (const rule of await store.load('coder')) expect([...rules, pay]).toContainEqual(rule);
+    })();
+    await Promise.all(rules.flatMap((rule, at) => [stores[at % 3]!.add('coder', [rule]), stores[(at + 1) % 3]!.add('coder', [rule, pay])]));
+    writing = false;
+    await reader;
+    const kept = await store.load('coder');
+    expect(kept).toHaveLength(31);
+    expect(kept).toEqual(expect.arrayContaining([...rules, pay]));
+  });
+
+  test.each([
+    [
+      '{"coder":[{"tool":"sh',
+      /permissions\.json can't be read: it is not JSON, perhaps only half of it was written\. Repair the file, or remove it/,
+    ],
+    ['', /it is not JSON/],
+    ['[]', /it is no object of lists of rules/],
+    ['{"coder":{}}', /'coder' has no list of rules/],
+    ['{"other":[{"tool":"a"},{"tool":"shell","prefix":["git push"]}]}', /'other'\[1\] has the prefix \["git push"\]/],
+  ])('that can not be read (%j) is said to be so, and is not written over', async (text, words) => {
+    const { file, store } = await newFile();
+    await mkdir(join(file, '..'));
+    await writeFile(file, text);
+    await expect(store.load('coder')).rejects.toThrow(words);
+    await expect(store.add('coder', [pay])).rejects.toThrow(words);
+    expect(await readFile(file, 'utf8')).toBe(text);
+    await writeFile(file, '{}');
+    await store.add('coder', [pay]);
+    expect(await store.load('coder')).toEqual([pay]);
+  });
+
+  test('that can not be written is said to be so', async () => {
+    const folder = await newFolder();
+    await writeFile(join(folder, 'file'), '');
+    await expect(filePermissionStore(join(folder, 'file', 'x.json')).add('coder', [pay])).rejects.toThrow(
+      /can't be (read|written).*ENOTDIR/,
+    );
+    await expect(filePermissionStore(folder).load('coder')).rejects.toThrow(/can't be read: EISDIR/);
+    expect(() => filePermissionStore(' ')).toThrow(/give the path of a file/);
+  });
+
+  test('takes no nonsense', async () => {
+    const { file, store } = await newFile();
+    await expect(store.add('coder', [pay, { tool: 'shell', prefix: [] }])).rejects.toThrow(/A permission rule has the prefix \[\]/);
+    await expect(stat(file)).rejects.toThrow(/ENOENT/);
+  });
+});
+
+describe('permissions with a store', () => {
+  const npmTest = { tool: 'shell', args: { command: 'npm test' } };
+
+  test('[B175] allow what was remembered for the agent, and for no other, from the next call on', async () => {
+    const { store } = await newFile();
+    const permissions = createPermissions({ mode: 'minimal', store });
+    const coder = permissions.forAgent('coder');
+    expect(await coder.decide(npmTest)).toBe('ask');
+    await store.add('coder', coder.suggest(npmTest));
+    expect(await coder.decide(npmTest)).toBe('allow');
+    expect(await permissions.forAgent('support').decide(npmTest)).toBe('ask');
+    expect(await createPermissions({ store }).forAgent('support').decide(npmTest)).toBeUndefined();
+  });
+
+  test('[B169] deny what a deny rule blocks, whatever was remembered', async () => {
+    const { store } = await newFile();
+    await store.add('coder', [test1]);
+    const coder = createPermissions({ deny: [test1], store }).forAgent('coder');
+    expect(await coder.decide(npmTest)).toEqual({ deny: 'blocked by deny rule (shell: npm test)' });
+  });
+
+  test('put rules of the mode, the thread and the store together for the segments of one command', async () => {
+    const { store } = await newFile();
+    await store.add('coder', [test1]);
+    const coder = createPermissions({ mode: 'minimal', store }).forAgent('coder');
+    const call = { tool: 'shell', args: { command: 'ls && npm test && npm run build' } };
+    expect(await coder.decide(call)).toBe('ask');
+    expect(await coder.decide({ ...call, rules: [build] })).toBe('allow');
+  });
+
+  test('do not ask the store what they know without it, and fail where it fails', async () => {
+    let asked = 0;
+    const store: PermissionStore = {
+      load: async () => {
+        asked += 1;
+        throw new Error('the database is away');
+      },
+      add: async () => undefined,
+    };
+    const coder = createPermissions({ mode: 'minimal', deny: [pay], store }).forAgent('coder');
+    expect(coder.decide({ tool: 'read_file', args: {} })).toBe('allow');
+    expect(coder.decide({ tool: 'pay', args: {} })).toEqual({ deny: 'blocked by deny rule (pay)' });
+    expect(asked).toBe(0);
+    await expect(coder.decide(npmTest)).rejects.toThrow('the database is away');
+    expect(() => createPermissions({ store }).decide(npmTest)).toThrow(/use forAgent\(name\)/);
+  });
+});
+
+describe('remembering for the agent', () => {
+  const agentWith = (options: Parameters<typeof createPermissions>[0] | undefined) =>
+    createAgents([
+      defineAgent({ name: 'coder', model: 'm', instructions: 'i', ...(options && { permissions: createPermissions(options) }) }),
+    ]);
+
+  test('[B175] puts the rules into the store of the agent, once however often it is said', async () => {
+    const { store } = await newFile();
+    const remember = rememberRules({ agents: agentWith({ store }) });
+    await remember({ agent: 'coder', rules: [test1] });
+    await remember({ agent: 'coder', rules: [test1, pay] });
+    expect(await store.load('coder')).toEqual([test1, pay]);
+  });
+
+  test.each([undefined, { mode: 'minimal' as const }])('without a store fails for good, and says what to do (%j)', async (options) => {
+    const failure = rememberRules({ agents: agentWith(options) })({ agent: 'coder', rules: [test1] });
+    await expect(failure).rejects.toMatchObject({
+      name: 'ApplicationFailure',
+      type: 'NoPermissionStore',
+      nonRetryable: true,
+      message: expect.stringContaining("Agent 'coder' has nowhere to keep permission rules. Give its permissions a store"),
+    });
+  });
+
+  test('[B175] reaches the next judgement of a call by the agent that remembers', async () => {
+    const { store } = await newFile();
+    const shell = defineTool({ name: 'shell', description: 'd', input: z.object({ command: z.string() }), execute: () => 'ran' });
+    const permissions = createPermissions({ mode: 'minimal', store });
+    const agents = createAgents([defineAgent({ name: 'coder', model: 'm', instructions: 'i', tools: [shell], permissions })]);
+    const call = { id: 'c', name: 'shell', arguments: '{"command":"npm test"}' };
+    const judged = () => agents.get('coder').toolbox.judge(call);
+    expect(await judged()).toMatchObject({ kind: 'run', approval: { remember: [test1] } });
+    await rememberRules({ agents })({ agent: 'coder', rules: [test1] });
+    expect(await judged()).not.toHaveProperty('approval');
+  });
+});
