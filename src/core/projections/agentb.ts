@@ -99,12 +99,7 @@ class AgentBEvents implements Projection<AgentBEvent> {
       this.#grow(event, added, restarted);
     },
     'thread.message.completed': (event) => this.#answered(event),
-    'thread.message.incomplete': (event) => {
-      const { messageId, reason } = event.data;
-      this.#text.drop();
-      this.#shell = undefined;
-      this.#say(event, 'thread.message.incomplete', { messageId, reason });
-    },
+    'thread.message.incomplete': (event) => this.#giveUp(event, event.data.reason),
     'agent.run.summarized': ({ data }) => {
       this.#usage = addUsage(this.#usage, data.usage);
     },
@@ -156,6 +151,14 @@ class AgentBEvents implements Projection<AgentBEvent> {
     if (added !== '') this.#say(event, 'thread.message.delta', { messageId: shell.id, delta: { contentChunk: added } });
   }
 
+  /** The shell that was announced will not be filled. */
+  #giveUp(event: DurableEvent, reason: string): void {
+    const shell = this.#shell;
+    this.#shell = undefined;
+    this.#text.drop();
+    if (shell) this.#say(event, 'thread.message.incomplete', { messageId: shell.id, reason });
+  }
+
   /** Each call begins once; before the first of a turn AgentB says which are about to run. */
   #begin(event: DurableEvent, toolCallId: string, toolName: string): void {
     if (this.#started.has(toolCallId)) return;
@@ -188,6 +191,8 @@ class AgentBEvents implements Projection<AgentBEvent> {
   }
 
   #end(event: TerminalEvent): void {
+    // Where nobody could say so at the time: its thread was terminated, or is of the first release.
+    this.#giveUp(event, event.type === 'thread.run.cancelled' ? 'cancelled' : 'failed');
     if (event.type === 'thread.run.completed') {
       const finalMessages = event.data.finalMessages.map((message) => messageOf(event, message, message.stepId));
       this.#say(event, 'thread.run.completed', { status: 'completed', finalMessages, usage: usageOf(event.data.usage) });
@@ -199,8 +204,6 @@ class AgentBEvents implements Projection<AgentBEvent> {
       const status = event.type === 'thread.run.expired' ? 'expired' : 'failed';
       this.#say(event, 'thread.run.failed', { status, error: errorOf(event, this.#provider), usage: usageOf(this.#usage) });
     }
-    this.#text.drop();
-    this.#shell = undefined;
     this.#calls = [];
     for (const seen of [this.#edited, this.#outside, this.#started]) seen.clear();
   }

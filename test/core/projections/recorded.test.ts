@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentEvent } from '../../../src/core/event';
+import { agentbEvents } from '../../../src/core/projections/agentb';
+import { codeliaNotifications } from '../../../src/core/projections/codelia';
+import { project } from '../../../src/core/projections/projection';
+
+const folder = join(__dirname, 'recorded');
+const read = (name: string): AgentEvent[] =>
+  readFileSync(join(folder, `${name}.jsonl`), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+const agentb = (name: string) =>
+  project(agentbEvents(), read(name)).map(({ type, data }) =>
+    'currentStatus' in data ? data.currentStatus : type.replace(/^(thread|agent)\.(run\.|tool\.)?/, ''),
+  );
+const codelia = (name: string) =>
+  project(codeliaNotifications(), read(name)).map(({ method, params }) =>
+    method === 'agent.event' ? params.event.type : method === 'run.status' ? `= ${params.status}` : method,
+  );
+
+const begin = ['step.created', 'message.created', 'in_progress', 'message.created'];
+const call = ['step.tool_call.created', 'step.tool_call.completed_by_llm', 'message.delta'];
+const end = ['message.delta', 'message.completed', 'completed'];
+const ran = ['execution.started', 'execution.completed'];
+const step = ['step_start', 'tool_call', 'tool_result', 'step_complete'];
+
+test('[A11][A73] logs that a real worker wrote are told in the order that AgentB has', () => {
+  expect(agentb('words')).toEqual(['created', ...begin, ...end]);
+  expect(agentb('tools')).toEqual([
+    ...['created', ...begin, ...Array(5).fill(call).flat(), 'message.completed', 'requires_action'],
+    // Two can't run, two run side by side, one after them.
+    ...[...ran, ...ran, 'execution.started', ...ran, 'execution.completed', ...ran],
+    ...['step.created', ...Array(5).fill('message.created'), 'in_progress', 'message.created', ...end],
+  ]);
+  expect(agentb('approvals')).toEqual([
+    ...['created', ...begin, ...call, ...call, ...call, 'message.completed', 'requires_action', 'requires_action', 'in_progress'],
+    ...['execution.started', ...ran, 'execution.completed', 'requires_action', 'requires_action', 'in_progress', ...ran],
+    ...['step.created', ...Array(3).fill('message.created'), 'in_progress', 'message.created', ...end],
+  ]);
+  expect(agentb('failure')).toEqual(['created', ...begin, 'message.incomplete', 'failed']);
+  expect(agentb('cancelled-in-the-answer')).toEqual(['created', ...begin, 'cancelling', 'message.incomplete', 'cancelled', 'cancelled']);
+  expect(agentb('conversation')).toEqual([...['created', ...begin, ...end], ...['created', ...begin, ...end]]);
+});
+
+test('[B57][B67] logs that a real worker wrote are told in the order that codelia has', () => {
+  const asked = ['step_start', 'tool_call', 'permission.ready', '= awaiting_ui', '= running', 'tool_result', 'step_complete'];
+  expect(codelia('words')).toEqual(['= running', 'final', '= completed']);
+  expect(codelia('tools')).toEqual(['= running', ...Array(5).fill(step).flat(), 'final', '= completed']);
+  expect(codelia('approvals')).toEqual(['= running', ...asked, ...asked, ...asked, 'final', '= completed']);
+  expect(codelia('outputs-by-signal')).toEqual([
+    ...['= running', 'step_start', 'tool_call', '= awaiting_ui', '= running', 'tool_result', 'step_complete'],
+    ...['final', '= completed'],
+  ]);
+  expect(codelia('failure')).toEqual(['= running', '= error']);
+  expect(codelia('cancelled-at-rest').at(-1)).toBe('= cancelled');
+  expect(codelia('conversation')).toEqual(['= running', 'final', '= completed', '= running', 'final', '= completed']);
+});
