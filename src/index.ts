@@ -6,6 +6,7 @@ export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEve
 export { isDurable, isTerminal } from './core/event';
 export type { Content, Message, Part, Usage } from './core/message';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
+export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
 export {
@@ -13,9 +14,13 @@ export {
   type ApprovalRule,
   askHuman,
   createAskHuman,
+  createPermissions,
   createToolset,
   defineTool,
+  filePermissionStore,
   type JsonSchema,
+  type PermissionStore,
+  type Permissions,
   suspend,
   type Tool,
   type ToolContext,

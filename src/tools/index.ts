@@ -14,6 +14,10 @@ export type {
 export { defaultToolTimeoutMs, defineTool } from './define-tool';
 export type { JsonSchema, SchemaDefinitions } from './json-schema';
 export { listDir } from './list-dir';
+export type { PermissionStore } from './permission-store';
+export { filePermissionStore } from './permission-store';
+export type { DenyRule, PermissionDecision, PermissionMode, PermissionOptions, Permissions } from './permissions';
+export { createPermissions } from './permissions';
 export { readFile } from './read-file';
 export type { Execution, ToolHost } from './run-tool';
 export type { ShellArguments, ShellOptions } from './shell';
