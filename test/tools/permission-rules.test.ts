@@ -1,4 +1,7 @@
+import { z } from 'zod';
+import { defineTool } from '../../src/tools/define-tool';
 import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions';
+import { createToolbox } from '../../src/tools/toolbox';
 
 const shell = (command: unknown, more: object = {}) => ({ tool: 'shell', args: { command, ...more } });
 const decide = (options: PermissionOptions, call: { tool: string; args: unknown }) => createPermissions(options).decide(call);
@@ -30,6 +33,18 @@ describe('permissions', () => {
     expect(decide({ deny: [{ tool: 'shell', prefix: ['rm'] }] }, shell('ls; rm x'))).toEqual({
       deny: 'blocked by deny rule (shell: rm)',
     });
+  });
+
+  test('[B170][B171] what they refuse is told to the model, or ends the run, and is not run', async () => {
+    const tool = (name: string) => defineTool({ name, description: 'd', input: z.object({}), execute: () => 'ran' });
+    const permissions = createPermissions({ deny: [{ tool: 'a' }, { tool: 'b', stop: true }] });
+    const toolbox = createToolbox([tool('a'), tool('b')], { permissions });
+    const refused = (name: string) => ({
+      kind: 'reject',
+      error: { name: 'PermissionDeniedError', message: `Permission denied: blocked by deny rule (${name})` },
+    });
+    expect(await toolbox.judge({ id: '1', name: 'a', arguments: '{}' })).toEqual(refused('a'));
+    expect(await toolbox.judge({ id: '2', name: 'b', arguments: '{}' })).toEqual({ ...refused('b'), stop: true });
   });
 
   test('[B171] a deny rule may say that the run ends with it', () => {

@@ -44,6 +44,7 @@ describe('a shell command', () => {
     'git push',
     'git -c core.pager=x log',
     'A=1 ls',
+    'PAGER=x',
     'sudo ls',
     'ls | xargs cat',
     'time ls',
@@ -148,7 +149,6 @@ describe('a shell command', () => {
     ['a negation', '! ls'],
     ['a test', '[ -f x ]'],
     ['a comment', 'ls # x'],
-    ['an assignment', 'PAGER=x'],
     ['a pattern that could become an option', 'rg x *'],
     ['a pattern that could complete an option', 'rg x --pr*'],
     ['a pattern behind empty quotes', "rg x ''*"],
@@ -168,7 +168,15 @@ describe('a shell command', () => {
     for (const mode of ['minimal', 'trusted'] as const) {
       expect(createPermissions({ mode, root, allow: rules }).decide({ tool: 'shell', args: { command }, rules })).toBe('ask');
     }
-    expect(splitShellCommand(command)).not.toEqual({ understood: false, why: '' });
+    expect(splitShellCommand(command)).toEqual({ understood: false, why: expect.stringMatching(/^(it|a) .{6,}/) });
+  });
+
+  test('that is not understood says why', () => {
+    const why = (command: string) => splitShellCommand(command);
+    expect(why('ls\ncat')).toEqual({ understood: false, why: 'it has several lines' });
+    expect(why('ls &')).toEqual({ understood: false, why: 'it runs something in the background' });
+    expect(why('ls 2>> x')).toEqual({ understood: false, why: 'it writes to a file' });
+    expect(why('ls $x')).toEqual({ understood: false, why: 'it has a $ that is not read' });
   });
 
   test.each([
