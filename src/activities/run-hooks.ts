@@ -10,11 +10,13 @@ import { askThread, eventsOf } from './ask-thread';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
 
+type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies'>;
+
 /** How often a thread that could not be asked for its transcript is asked anew before that counts as the hook's error. */
 const tries = 3;
 
 /** The hooks of one name. What goes wrong in them is in the reports, but for hooks whose failure ends the run, and for lost infrastructure. */
-export function runHooks(deps: ActivityDependencies): Activities['runHooks'] {
+export function runHooks(deps: Needed): Activities['runHooks'] {
   return <N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>> => {
     const progress: StepProgress = { runId: request.runId, turn: request.turn, attempt: 1 };
     return runStep(
@@ -36,12 +38,7 @@ function nobodyToAsk<N extends HookName>({ hook, agent }: RunHooksRequest<N>): H
   return { answer: (hook === 'approve:tool' ? { approved: false, reason } : {}) as HookAnswer[N], reports: [] };
 }
 
-async function ask<N extends HookName>(
-  deps: ActivityDependencies,
-  hooks: Hooks,
-  request: RunHooksRequest<N>,
-  step: Step,
-): Promise<HooksStep<N>> {
+async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunHooksRequest<N>, step: Step): Promise<HooksStep<N>> {
   let lost = false;
   let read: Promise<Message[]> | undefined;
   const host: HookHost = {
@@ -74,7 +71,7 @@ function hookFailed(hook: HookName, fatal: readonly HookReport[], reports: reado
   return ApplicationFailure.nonRetryable(words, failureTypes.hookFailed, { hook, reports });
 }
 
-async function transcript(deps: ActivityDependencies, { transcript: ref }: RunHooksRequest, step: Step): Promise<Message[]> {
+async function transcript(deps: Needed, { transcript: ref }: RunHooksRequest, step: Step): Promise<Message[]> {
   const found = await deps.transcripts.read(step.threadId, ref, askThread(step.threadId, step.execution));
   if ('messages' in found) return found.messages;
   throw unavailable();
@@ -85,7 +82,7 @@ function unavailable(): ApplicationFailure {
 }
 
 /** What the worker was created with, as tools reach it: made once for the hooks of the step. */
-function resolver({ dependencies, agents, workspace }: ActivityDependencies, request: RunHooksRequest, step: Step): HookHost['resolve'] {
+function resolver({ dependencies, agents, workspace }: Needed, request: RunHooksRequest, step: Step): HookHost['resolve'] {
   const made = new Map<string, Promise<unknown>>();
   const { hook, runId, turn, input, agent } = request;
   const call = (input as { call?: ToolCall }).call?.id ?? '';

@@ -10,7 +10,6 @@ import type { HookName } from '../../src/core/hooks';
 import type { Message } from '../../src/core/message';
 import { hashOf, tokenOf } from '../../src/core/transcript';
 import { defineHooks, type HookContext, type HookDefinitions } from '../../src/hooks';
-import { createModels } from '../../src/models/registry';
 import { inProcessBus } from '../../src/stream/stream-bus';
 import type { Dependencies } from '../../src/tools';
 import { workflowBundleOptions } from '../../src/workflow-bundle';
@@ -37,12 +36,10 @@ beforeAll(async () => {
   const activity: ReturnType<typeof runHooks> = (request) =>
     runHooks({
       agents: createAgents([...agents.values()]),
-      models: createModels({}),
       bus: inProcessBus(),
       transcripts: new TranscriptCache(0),
       workspace: '/',
       dependencies,
-      searchAttributes: false,
     })(request);
   const worker = await Worker.create({
     connection: native,

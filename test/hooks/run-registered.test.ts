@@ -216,6 +216,15 @@ describe('cancel', () => {
     expect(later).not.toHaveBeenCalled();
   });
 
+  test('is no timeout, and no refusal, also of the last hook', async () => {
+    const cancel = new AbortController();
+    const hook = () => {
+      cancel.abort(new Error('cancelled'));
+      return hang();
+    };
+    await expect(run('approve:tool', hook, { signal: cancel.signal })).rejects.toThrow('cancelled');
+  });
+
   test('that came before asks no hook', async () => {
     const hook = jest.fn();
     await expect(run('pause:check', hook, { signal: AbortSignal.abort(new Error('cancelled')) })).rejects.toThrow('cancelled');
