@@ -75,7 +75,7 @@ export interface RegisteredHook {
   failure: HookFailureMode;
 }
 
-export const defaultHookTimeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 /** A hook is code, not a person: who must be waited for is asked by `approve:tool` with `ask`, which costs nothing while it waits. */
 const longestTimeoutMs = 300_000;
 /** Of the hooks of one name, which are one step: its own timeout (workflows/activity-options.ts) must not come before theirs. */
@@ -114,7 +114,7 @@ export function defineHooks(definitions: HookDefinitions, options: HooksOptions 
 /** One hook with its defaults; what is wrong with it joins `problems`. */
 function check(name: HookName, given: unknown, at: number, problems: string[]): RegisteredHook {
   const definition: Record<string, unknown> = isObject(given) ? given : { run: given };
-  const { id = `${name}#${at + 1}`, run, timeoutMs = defaultHookTimeoutMs, failure = 'warn', ...rest } = definition;
+  const { id = `${name}#${at + 1}`, run, timeoutMs = defaultTimeoutMs, failure = 'warn', ...rest } = definition;
   const refuse = (field: string, problem: string) => problems.push(`${name}[${at}]${field}: ${problem}`);
   if (typeof run !== 'function') refuse('', `is not a function, nor { run: function }; it is ${show(given)}`);
   if (typeof id !== 'string' || id.trim() === '' || id.length > 100) refuse('.id', `must be 1 to 100 characters; it is ${show(id)}`);

@@ -7,5 +7,5 @@ export type {
   Hooks,
   HooksOptions,
 } from './define-hooks';
-export { defaultHookTimeoutMs, defineHooks } from './define-hooks';
+export { defineHooks } from './define-hooks';
 export type { HookHost } from './run-registered';
