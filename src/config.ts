@@ -9,6 +9,10 @@ export interface Config {
   agentsFile?: string;
   /** `LONGHAUL_MODEL`: the model of the built-in agent. */
   model?: string;
+  /** `LONGHAUL_PRICES`: a JSON file of what models cost, beside the list that comes with the package. */
+  pricesFile?: string;
+  /** `LLM_COST_LIMIT`: US dollars that a run may cost where its agent says nothing. 0 means nothing at all. */
+  costLimitUsd?: number;
   /** All of it: what commands of the built-in agent inherit, less what looks like a secret. */
   environment: Record<string, string | undefined>;
 }
@@ -38,6 +42,15 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
     agentsFile: read('LONGHAUL_AGENTS'),
     model: read('LONGHAUL_MODEL'),
+    pricesFile: read('LONGHAUL_PRICES'),
+    costLimitUsd: dollars('LLM_COST_LIMIT', read('LLM_COST_LIMIT')),
     environment: env,
   };
+}
+
+function dollars(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new Error(`${name} is ${JSON.stringify(text)}; it must be a number of US dollars, 0 or more.`);
 }
