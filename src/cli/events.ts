@@ -1,22 +1,29 @@
 import { withClient } from './connect';
 import { follow } from './follow';
+import { type FormatOptions, formatOf } from './format-names';
 import { answerHint, createOutput } from './output';
 
 /** Prints a thread's events from a seq on. */
-export async function events(threadId: string, options: { from: number; follow: boolean; json?: boolean }): Promise<void> {
+export async function events(threadId: string, options: FormatOptions & { from: number; follow: boolean }): Promise<void> {
+  const format = formatOf(options);
+  // The words of other systems depend on what was before.
+  const first = format && format !== 'longhaul' ? 1 : options.from;
+  const common = { format, hint: answerHint(threadId) };
   await withClient({}, async (client) => {
     const thread = client.attach(threadId);
     const leaving = new AbortController();
     const leave = () => leaving.abort();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, leave);
-    const output = createOutput({ ...(options.json && { json: true }), hint: answerHint(threadId) });
     if (options.follow) {
-      await follow(thread, { from: options.from, output, signal: leaving.signal });
+      const output = createOutput({ ...common, about: { from: options.from } });
+      await follow(thread, { from: first, output, signal: leaving.signal });
       return;
     }
-    const { seq } = await thread.status();
+    const { seq, model, facts } = await thread.status();
     if (options.from > seq) return;
-    for await (const event of thread.events({ from: options.from, live: false, signal: leaving.signal })) {
+    const about = { from: options.from, ...(model && { model }), ...(facts?.contextWindow && { contextWindow: facts.contextWindow }) };
+    const output = createOutput({ ...common, about });
+    for await (const event of thread.events({ from: first, live: false, signal: leaving.signal })) {
       output.event(event);
       if ('seq' in event && event.seq >= seq) break;
     }

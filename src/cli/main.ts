@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import pc from 'picocolors';
 import { exit, exitCodeOf, lineOf } from './exit';
+import { formatNames } from './format-names';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only two need a worker.
 
@@ -77,6 +78,7 @@ function addRun(program: Command): void {
     .option('--model <model>', "instead of the agent's own")
     .option('--conversation', 'keep the thread open for further messages (longhaul send)')
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
+    .addOption(formatOption())
     .option('--yes', 'approve every call that asks')
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {
@@ -93,6 +95,7 @@ function addReaders(program: Command): void {
     .addOption(new Option('--from <seq>', 'first event wanted').argParser(wholeNumber).default(1))
     .option('--no-follow', 'stop at what there is')
     .option('--json', 'one event a line')
+    .addOption(formatOption())
     .action(async (thread, options) => {
       const { events }: typeof import('./events') = require('./events');
       await events(thread, options);
@@ -178,6 +181,10 @@ function addRequests(program: Command): void {
       const { close }: typeof import('./requests') = require('./requests');
       await close(thread);
     });
+}
+
+function formatOption(): Option {
+  return new Option('--format <name>', 'JSON lines in the words of this system').choices(formatNames).conflicts('json');
 }
 
 function wholeNumber(text: string): number {

@@ -1,5 +1,7 @@
 import pc from 'picocolors';
 import type { AgentEvent, PendingCall } from '../core/event';
+import type { Format } from './format-names';
+import { type About, createLines } from './formats';
 import { createView } from './render';
 
 export interface Output {
@@ -9,13 +11,20 @@ export interface Output {
   release(): void;
 }
 
-/** Events to standard output: as JSON lines, or as text for people. Everything else a command says goes to standard error. */
-export function createOutput({ json, hint }: { json?: boolean; hint?: (call: PendingCall) => string }): Output {
-  const view = createView({ paint: pc, width: process.stdout.columns, ...(hint && { hint }) });
+export interface OutputOptions {
+  /** JSON lines; without it text for people. */
+  format?: Format | undefined;
+  about?: About & { from?: number };
+  hint?: (call: PendingCall) => string;
+}
+
+/** Events to standard output. Everything else a command says goes to standard error. */
+export function createOutput({ format, about, hint }: OutputOptions): Output {
+  const view = format ? createLines(format, about) : createView({ paint: pc, width: process.stdout.columns, ...(hint && { hint }) });
   let held: string[] | undefined;
   return {
     event(event) {
-      const text = json ? `${JSON.stringify(event)}\n` : view(event);
+      const text = view(event);
       if (text === '') return;
       if (held) held.push(text);
       else process.stdout.write(text);

@@ -4,16 +4,16 @@ import type { LonghaulClient, Thread } from '../client';
 import { type Approvals, askPerson, nobody, yesToAll } from './approvals';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
+import { type FormatOptions, formatOf } from './format-names';
 import { onInterrupt } from './interrupt';
 import { answerHint, createOutput, note, type Output } from './output';
 import { createPrompt, type Prompt } from './prompt';
 
-export interface RunOptions {
+export interface RunOptions extends FormatOptions {
   agent: string;
   thread?: string;
   model?: string;
   conversation?: boolean;
-  json?: boolean;
   yes?: boolean;
   taskQueue?: string;
 }
@@ -34,14 +34,21 @@ export async function run(input: string, options: RunOptions): Promise<void> {
   });
 }
 
+type WatchOptions = Pick<RunOptions, 'format' | 'json' | 'yes' | 'model'>;
+
 /** Follows a run with someone, or nobody, to answer what it asks. Returns the exit code. */
-export async function watch(client: LonghaulClient, thread: Thread, { json, yes }: Pick<RunOptions, 'json' | 'yes'>): Promise<number> {
+export async function watch(client: LonghaulClient, thread: Thread, options: WatchOptions): Promise<number> {
+  const { yes, model } = options;
   const leaving = new AbortController();
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true;
   const hint = answerHint(thread.id);
   // What is asked here, or agreed to, needs no command; an output can only come from outside.
   const asked = interactive || yes;
-  const output = createOutput({ ...(json && { json }), hint: (call) => (asked && call.kind === 'approval' ? '' : hint(call)) });
+  const output = createOutput({
+    format: formatOf(options),
+    about: { ...(model && { model }) },
+    hint: (call) => (asked && call.kind === 'approval' ? '' : hint(call)),
+  });
   let interrupted = () => {};
   const prompt = interactive ? createPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => interrupted() }) : undefined;
   const interrupts = onInterrupt(thread, { output, ...(prompt && { prompt }), leave: () => leaving.abort() });

@@ -68,6 +68,23 @@ test('with --json standard output holds the canonical events and nothing else', 
   expect(code).toBe(0);
 });
 
+test.each([
+  ['agentb', { type: 'agent.run.created' }, { type: 'thread.run.completed' }],
+  ['baseagent', { type: 'thread.started' }, { type: 'turn.completed' }],
+  ['oneringai', { type: 'execution:start' }, { type: 'execution:complete' }],
+  ['codelia', { method: 'run.status' }, { method: 'run.status', params: { status: 'completed' } }],
+])('with --format %s standard output holds the words of that system, live and read again', async (format, first, last) => {
+  const thread = `words-of-${format}`;
+  const { code, stdout, stderr } = await run('add 5 and 6', '--format', format, '--thread', thread);
+  expect(code).toBe(0);
+  expect(stderr).not.toContain('error');
+  const lines = eventsOf(stdout);
+  expect(lines.at(0)).toMatchObject(first);
+  expect(lines.at(-1)).toMatchObject(last);
+  const again = await longhaul(['events', thread, '--no-follow', '--format', format], { env });
+  expect(eventsOf(again.stdout).at(-1)).toEqual(lines.at(-1));
+});
+
 test('the text of a model grows on the screen of another process, and no word is printed twice', async () => {
   const running = watch('tell me a story');
   await until('the story has begun', () => running.stdout().includes('One line'), 15_000);
@@ -169,6 +186,8 @@ test.each([
   ['an unknown option', ['run', '--colour', 'x']],
   ['an unknown command', ['rum', 'x']],
   ['an unknown word after the input', ['run', 'a', 'b']],
+  ['an unknown format', ['run', 'a', '--format', 'x']],
+  ['two formats', ['events', 't', '--json', '--format', 'agentb']],
   ['a seq that is no number', ['events', 't', '--from', 'x']],
 ])('%s is a usage error: exit code 2, and nothing is started', async (_, args) => {
   const { code, stdout, stderr } = await longhaul(args, { env });
