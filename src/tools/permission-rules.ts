@@ -28,10 +28,17 @@ export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule
   return rules.filter((rule, at) => rules.findIndex((other) => isSameRule(rule, other)) === at);
 }
 
+/** `stop` is for deny rules, and says nothing in others. */
+const ruleKeys = ['tool', 'prefix', 'stop'];
+
 /** What is wrong with something that should be a rule; `undefined` is nothing. */
 export function problemOfRule(rule: unknown): string | undefined {
   if (!isObject(rule) || typeof rule.tool !== 'string' || rule.tool.trim() === '') return 'is no rule; give { tool } or { tool, prefix }';
   const { prefix } = rule;
+  // Such as the `command` of another system, without which the rule would be one for the whole tool.
+  const odd = Object.keys(rule).find((key) => !ruleKeys.includes(key));
+  if (odd !== undefined) return `has the key '${odd}', which no rule has; give { tool } or { tool, prefix }`;
+  if (rule.stop !== undefined && rule.stop !== true) return `has stop: ${JSON.stringify(rule.stop)}; use true, or leave it out`;
   if (prefix === undefined) return undefined;
   const words = Array.isArray(prefix) && prefix.length > 0 && prefix.every((word) => typeof word === 'string' && /^\S+$/.test(word));
   return words ? undefined : `has the prefix ${JSON.stringify(prefix)}; give the words of a command one by one, such as ['git', 'push']`;
@@ -42,7 +49,8 @@ export function problemOfRule(rule: unknown): string | undefined {
  * understood is let through by no prefix.
  */
 export function allows(rules: readonly PermissionRule[], call: PermissionCall, root: string | undefined): boolean {
-  const own = rules.filter(({ tool }) => tool === call.tool);
+  // Remembered rules come from people and stores: what is no rule allows nothing.
+  const own = rules.filter((rule) => problemOfRule(rule) === undefined && rule.tool === call.tool);
   if (own.some(({ prefix }) => prefix === undefined)) return true;
   const command = commandOf(call);
   if (own.length === 0 || command === undefined || !staysIn(call, root)) return false;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PermissionRule } from '../../src/core/tool';
 import { defineTool } from '../../src/tools/define-tool';
 import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions';
 import { createToolbox } from '../../src/tools/toolbox';
@@ -109,6 +110,19 @@ describe('permissions', () => {
     expect(decide({ mode: 'minimal' }, { tool: 'shell', args: 'ls' })).toBe('ask');
   });
 
+  test('remembered rules that are none allow nothing', () => {
+    const odd = [
+      { tool: 'shell', prefix: [] },
+      { tool: 'shell', prefix: null },
+      { tool: 'shell', command: 'ls' },
+      null,
+      'shell',
+      { tool: 'shell', prefix: 'npm' },
+    ];
+    const rules = odd as unknown as PermissionRule[];
+    expect(createPermissions({ mode: 'minimal' }).decide({ ...shell('npm test'), rules })).toBe('ask');
+  });
+
   test('the lists given can be changed by their owner without changing what was decided on', () => {
     const deny = [{ tool: 'shell', prefix: ['rm'] }];
     const permissions = createPermissions({ deny });
@@ -119,8 +133,8 @@ describe('permissions', () => {
 
   test('what is wrong with options is said for all at once', () => {
     const wrong = {
-      deny: [{ tool: '' }, { tool: 'shell', prefix: [] }],
-      allow: [{ tool: 'shell', prefix: ['git push'] }, 'shell'],
+      deny: [{ tool: '' }, { tool: 'shell', prefix: [] }, { tool: 'shell', stop: 'yes' }],
+      allow: [{ tool: 'shell', prefix: ['git push'] }, 'shell', { tool: 'shell', command: 'ls' }],
       mode: 'yolo',
       root: 'work',
       store: { load: 1 },
@@ -130,8 +144,10 @@ describe('permissions', () => {
         'createPermissions:',
         '- deny[0]: is no rule; give { tool } or { tool, prefix }',
         "- deny[1]: has the prefix []; give the words of a command one by one, such as ['git', 'push']",
+        '- deny[2]: has stop: "yes"; use true, or leave it out',
         "- allow[0]: has the prefix [\"git push\"]; give the words of a command one by one, such as ['git', 'push']",
         '- allow[1]: is no rule; give { tool } or { tool, prefix }',
+        "- allow[2]: has the key 'command', which no rule has; give { tool } or { tool, prefix }",
         "- mode: is \"yolo\"; use 'minimal', 'trusted' or 'full-access'",
         '- root: give the absolute path of a folder',
         '- store: give one with load and add, such as filePermissionStore(path)',
