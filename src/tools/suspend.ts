@@ -4,14 +4,14 @@ import type { Suspension } from '../core/tool';
 
 const mark = Symbol.for('longhaul.Suspended');
 /** They stand in the thread's state until the reply comes. */
-const longestId = 200;
+const longestId = 1_000;
 const mostMetadataBytes = 8_192;
 const longestMs = 10 * 365 * 24 * 3_600_000;
 
 export interface SuspendOptions {
   /** What the model is told of the call: text, parts, or anything JSON can write. */
   result: unknown;
-  /** By which the reply finds the thread; 1 to 200 characters. Default: a random one. */
+  /** By which the reply finds the thread; 1 to 1,000 characters. Default: a random one. */
   correlationId?: string;
   /** Milliseconds until the run expires. Default 7 days. */
   ttlMs?: number;

@@ -48,8 +48,8 @@ test('a call that was cut short asks for no rest, and what it said is told', asy
 const circle: { self?: unknown } = {};
 circle.self = circle;
 test.each([
-  ['an empty correlation id', { correlationId: ' ' }, /correlationId must be a text of 1 to 200/],
-  ['a correlation id as long as a page', { correlationId: 'x'.repeat(201) }, /correlationId/],
+  ['an empty correlation id', { correlationId: ' ' }, /correlationId must be a text of 1 to 1000/],
+  ['a correlation id as long as a page', { correlationId: 'x'.repeat(1_001) }, /correlationId/],
   ['no time', { ttlMs: 0 }, /ttlMs is 0; use milliseconds above 0/],
   ['time without end', { ttlMs: Number.POSITIVE_INFINITY }, /ttlMs is Infinity/],
   ['metadata that is no object', { metadata: 'x' }, /metadata must be an object/],
