@@ -71,12 +71,12 @@ function isPlainSed(args: string[], root: string | undefined): boolean {
   let inPlace = false;
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? '';
-    if (/^(-[nErsuz]*e|--expression)$/.test(arg)) scripts.push(args[(at += 1)] ?? 'e');
+    if (/^(-[nErsuz]*e|--expression)$/.test(arg)) scripts.push(args[(at += 1)] ?? '');
     else if (/^(-[nErsuz]*i(\.\w+)?|--in-place)$/.test(arg)) inPlace = true;
     else if (arg.startsWith('-') && !/^(-[nErsuz]+|--quiet|--silent|--regexp-extended)$/.test(arg)) return false;
     else if (!arg.startsWith('-')) operands.push(arg);
   }
-  if (scripts.length === 0) scripts.push(operands.shift() ?? 'e');
+  if (scripts.length === 0) scripts.push(operands.shift() ?? '');
   // Each script on its own: a `;` within an expression makes it one that is not understood, which is as well.
   const plain = scripts.every((script) => script.split(';').every((part) => sedCommand.test(part.trim())));
   return plain && (!inPlace || operands.every((path) => staysInside(path, root)));

@@ -68,8 +68,13 @@ function staysIn({ args }: PermissionCall, root: string | undefined): boolean {
 
 function allowsSegment({ prefix = [] }: PermissionRule, words: string[], root: string | undefined): boolean {
   if (!startsWith(words, prefix)) return false;
-  // A rule that names the dangerous option itself, as `find . -exec grep`, means it.
-  return !reachesFurther(words, root) || (prefix.length > 1 && reachesFurther(prefix, root));
+  // A rule that names the dangerous option itself, as `find . -exec grep`, means it. Not a second one behind it.
+  const [name = ''] = words;
+  const meant = (word: string, at: number) => at > 0 && at < prefix.length && reachesFurther([name, word], root);
+  return !reachesFurther(
+    words.filter((word, at) => !meant(word, at)),
+    root,
+  );
 }
 
 function isInnerCd(words: string[], root: string | undefined): boolean {

@@ -220,7 +220,6 @@ describe('a shell command', () => {
     ["sed -n -e p -e 'e cat' a.txt", 'ask'],
     ["sed --expression='e cat' a.txt", 'ask'],
     ["sed -e'e cat' a.txt", 'ask'],
-    ['sed', 'ask'],
     ["awk '{ print $1 }' a.txt", 'allow'],
     ["awk -F, -v n=2 'NR == n { s += $2 } END { print s }' a.txt", 'allow'],
     ['awk \'BEGIN { system("cat x") }\'', 'ask'],
@@ -240,6 +239,12 @@ describe('a shell command', () => {
     expect(find(['find'], 'find . -exec grep x a +')).toBeUndefined();
     expect(find(['find', '.', '-exec', 'grep'], 'find . -exec grep x a +')).toBe('allow');
     expect(find(['find', '.', '-exec', 'grep'], 'find . -exec cat x a +')).toBeUndefined();
+    expect(find(['find', '.', '-exec', 'grep'], 'find . -exec grep x a + -delete')).toBeUndefined();
+    expect(find(['find', '.', '-exec', 'grep'], 'find . -exec grep x a \\; -exec rm a \\;')).toBeUndefined();
+    expect(find(['sed', '-n'], 'sed -n p a')).toBe('allow');
+    expect(find(['sed', '-n'], "sed -n '1e rm a' a")).toBeUndefined();
+    expect(find(['awk', '-f'], 'awk -f a.awk b')).toBe('allow');
+    expect(find(['awk'], 'awk -f a.awk b')).toBeUndefined();
   });
 });
 
