@@ -5,6 +5,8 @@ export { type Decision, LonghaulClient, LonghaulError, type StartOptions, Thread
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
 export { isDurable, isTerminal } from './core/event';
 export type { Content, Message, Part, Usage } from './core/message';
+export * from './core/projections';
+export { defineHooks, type HookContext, type HookDefinitions, type Hooks } from './hooks';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
 export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';

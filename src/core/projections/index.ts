@@ -1,0 +1,17 @@
+/** The log in the words of other systems: docs/projections.md. */
+export { type AgentBOptions, agentbEvents } from './agentb';
+export { type AgentBRun, agentbRunRecord } from './agentb-run';
+export type { AgentBEvent, AgentBEventData, AgentBMessage, AgentBToolResult } from './agentb-words';
+export { type BaseAgentLine, baseagentLines } from './baseagent';
+export type { BaseAgentItem } from './baseagent-items';
+export { type CodeliaNotification, type CodeliaRecord, codeliaEvents, codeliaNotifications, codeliaRunLog } from './codelia';
+export { type CodeliaUsage, codeliaUsage, type SessionHistory, sessionHistory } from './codelia-history';
+export type { CodeliaOptions } from './codelia-items';
+export type { CodeliaEvent } from './codelia-words';
+export { oneringaiEvents } from './oneringai';
+export { type AuditEntry, oneringaiAudit } from './oneringai-audit';
+export type { OneRingConfig, OneRingEvent } from './oneringai-events';
+export { type IterationRecord, type IterationSummary, type OneRingMetrics, oneringaiHistory, oneringaiMetrics } from './oneringai-record';
+export { type OneRingStreamEvent, oneringaiStream } from './oneringai-stream';
+export { type Projection, project } from './projection';
+export * as StreamHelpers from './stream-helpers';
