@@ -31,7 +31,8 @@ search_attributes() {
     --name AgentCostUsd --type Double \
     --name AgentPendingTool --type Keyword \
     --name AgentPendingGroup --type Keyword \
-    --name AgentWaitingSince --type Datetime
+    --name AgentWaitingSince --type Datetime \
+    --name AgentIds --type KeywordList
 }
 
 retry namespace

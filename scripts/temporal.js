@@ -31,6 +31,7 @@ const searchAttributes = {
   AgentPendingTool: 'Keyword',
   AgentPendingGroup: 'Keyword',
   AgentWaitingSince: 'Datetime',
+  AgentIds: 'KeywordList',
 };
 
 /** @type {typeof import('./temporal').resolveTemporal} */

@@ -10,6 +10,8 @@ import type { Agent } from './agents/define-agent';
 import { createAgents } from './agents/registry';
 import { readConfig } from './config';
 import { defaultTaskQueue } from './contract/thread';
+import type { Limits } from './core/agent';
+import { createPrices, type Prices } from './models/prices';
 import { defaultModels, type Models } from './models/registry';
 import { inProcessBus, type StreamBus } from './stream/stream-bus';
 import type { Dependencies } from './tools/define-tool';
@@ -26,6 +28,10 @@ export interface WorkerOptions {
   taskQueue?: string;
   /** Default: OpenAI and whatever speaks its API, from OPENAI_API_KEY and OPENAI_BASE_URL. */
   models?: Models;
+  /** What models cost. Default: the list that comes with the package, with the file that LONGHAUL_PRICES names over it. */
+  prices?: Prices;
+  /** Of a run, for agents that set none of a kind themselves. Default: `costUsd` from LLM_COST_LIMIT. */
+  limits?: Limits;
   /** Where token deltas and progress go. Share it with a client in this process to see them live. */
   bus?: StreamBus;
   /** The folder that tools work in. Default: LONGHAUL_WORKSPACE, else the current folder. Made if absent. */
@@ -68,6 +74,8 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const activities = createActivities({
     agents,
     models: options.models ?? defaultModels(config),
+    prices: options.prices ?? createPrices(config.pricesFile === undefined ? {} : { overrides: config.pricesFile }),
+    limits: options.limits ?? (config.costLimitUsd === undefined ? {} : { costUsd: config.costLimitUsd }),
     bus,
     transcripts: new TranscriptCache(options.transcriptCacheSize),
     workspace,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
-import type { Message, ToolCall } from '../core/message';
+import type { Message, ToolCall, Usage } from '../core/message';
 import type { Verdict } from '../core/tool';
 import { type ModelAnswer, type ModelDelta, ModelFailure } from '../models/model';
 import type { Toolbox } from '../tools/toolbox';
@@ -23,21 +23,25 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
         const agent = deps.agents.get(request.agent);
         progress.maxAttempts = agent.retry.maxAttempts;
-        const toolbox = await agent.toolsFor({ threadId: step.threadId });
+        const toolbox = await toolsOf(agent, step);
         const messages = await transcript(deps, request, step);
         const started = performance.now();
         try {
           const answer = await ask(deps, agent, toolbox, request, messages, step, progress);
           const durationMs = Math.round(performance.now() - started);
-          const calls = await judge(toolbox, distinct(answer.toolCalls, messages));
-          deposit(deps, request, answer, calls, step);
+          const calls = await judge(toolbox, request, distinct(answer.toolCalls, messages));
+          if (!request.closing) deposit(deps, request, answer, calls, step);
           const { text, refusal, finishReason, usage, opaque } = answer;
+          const costUsd = costOf(deps, request.model, usage);
+          const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(text) : [];
           return {
             text,
             ...(refusal && { refusal }),
             calls,
             finishReason,
             usage,
+            ...(costUsd !== undefined && { costUsd }),
+            ...(problems.length > 0 && { problems }),
             ...(opaque && { opaque }),
             attempt: step.attempt,
             ...(failed.length > 0 && { failed }),
@@ -75,11 +79,35 @@ async function ask(
   progress: StepProgress,
 ): Promise<ModelAnswer> {
   const { provider, model } = deps.models.resolve(request.model);
+  const { closing, instructions: more, extraTools } = request;
   const text = await instructionsOf(agent, step);
+  const prompt: Message[] = closing ? [{ id: request.messageId, role: 'user', content: closing.prompt }] : [];
   return provider.call(
-    { model, instructions: text, messages, tools: toolbox.specs(), settings: { ...agent.settings, ...request.settings } },
+    {
+      model,
+      instructions: more ? `${text}\n\n${more}` : text,
+      messages: closing ? [...messages, ...prompt] : messages,
+      tools: closing ? [] : toolbox.specs(extraTools),
+      ...(agent.answer && !closing && { answer: agent.answer.schema }),
+      settings: { ...agent.settings, ...request.settings },
+    },
     { signal: step.signal, onDelta: deltas(request, step, progress) },
   );
+}
+
+function costOf({ models, prices }: ActivityDependencies, name: string, usage: Usage): number | undefined {
+  const { model, providerName = '' } = models.resolve(name);
+  return prices.cost(model, providerName, usage);
+}
+
+/** Code of the user's, as the instructions are. */
+async function toolsOf(agent: Agent, { threadId }: Step): Promise<Toolbox> {
+  try {
+    return await agent.toolsFor({ threadId });
+  } catch (cause) {
+    const words = (cause as Error | undefined)?.message ?? String(cause);
+    throw ApplicationFailure.nonRetryable(`The tools of agent '${agent.name}' could not be had: ${words}`, 'bad-request');
+  }
 }
 
 /** Code of the user's: where it throws, another attempt would only throw again. */
@@ -133,8 +161,13 @@ function distinct(calls: readonly ToolCall[], messages: readonly Message[]): Too
   });
 }
 
-function judge(toolbox: Toolbox, calls: ToolCall[]): Promise<{ call: ToolCall; verdict: Verdict }[]> {
-  return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call) })));
+function judge(
+  toolbox: Toolbox,
+  { rules, extraTools }: CallModelRequest,
+  calls: ToolCall[],
+): Promise<{ call: ToolCall; verdict: Verdict }[]> {
+  const options = { ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call, options) })));
 }
 
 /** Leaves the answer where the next model call on this worker finds it. */

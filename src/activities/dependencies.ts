@@ -1,4 +1,6 @@
 import type { Agents } from '../agents/registry';
+import type { Limits } from '../core/agent';
+import type { Prices } from '../models/prices';
 import type { Models } from '../models/registry';
 import type { StreamBus } from '../stream/stream-bus';
 import type { Dependencies } from '../tools/define-tool';
@@ -8,6 +10,9 @@ import type { TranscriptCache } from './transcript-cache';
 export interface ActivityDependencies {
   agents: Agents;
   models: Models;
+  prices: Prices;
+  /** For agents that set none of a kind themselves. */
+  limits: Limits;
   bus: StreamBus;
   transcripts: TranscriptCache;
   /** The folder of agents that name none, absolute. */

@@ -1,7 +1,7 @@
 import { searchAttributeTypes } from '../contract/search-attributes';
 
 /** As numbered by Temporal's API. */
-const indexedValueType = { Keyword: 2, Double: 4, Datetime: 6 } as const;
+const indexedValueType = { Keyword: 2, Double: 4, Datetime: 6, KeywordList: 7 } as const;
 
 /** The part of a connection that this needs; a worker's and a client's both have it. */
 interface Operator {

@@ -42,7 +42,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
 
         const told: ToolOutcome = {
           ...outcome,
-          ...(edited && { content: withNote(outcome.content, call.arguments) }),
+          ...(edited && { content: withNote(edited, outcome.content, call.arguments) }),
           ...(step.attempt > 1 && { attempts: step.attempt }),
         };
         const id = `msg_${randomUUID().replaceAll('-', '').slice(0, 16)}`;
@@ -61,7 +61,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
 }
 
 /** The model must know that its call ran with other arguments than its own. */
-function withNote(content: Content, args: string): Content {
-  const note = `[A person edited the arguments before the call: ${excerpt(args, 2_000)}]\n`;
+function withNote(by: 'person' | 'hook', content: Content, args: string): Content {
+  const note = `[A ${by} edited the arguments before the call: ${excerpt(args, 2_000)}]\n`;
   return typeof content === 'string' ? note + content : [{ type: 'text', text: note }, ...content];
 }

@@ -38,16 +38,16 @@ async function resultOf(thread: Thread, end: End): Promise<ThreadResult> {
   // A conversation that is closed returns that it completed, however its last run ended.
   if (returned) return end.type === 'thread.run.completed' ? returned : { ...returned, ...outcomeOf(end, returned.output) };
   const { runId, turn } = await thread.status();
-  const { thread: usage, runs } = await thread.usage();
+  const { thread: usage, runs, costUsd } = await thread.usage();
   const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
-  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage };
+  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage, costUsd };
   return { ...outcomeOf(end, last?.role === 'assistant' ? (last.refusal || last.content).trim() : ''), ...counts };
 }
 
 function outcomeOf(end: End, said: string): Pick<ThreadResult, 'status' | 'output' | 'reason'> {
   return end.type === 'thread.run.completed'
     ? { status: 'completed', output: end.data.output }
-    : { status: 'incomplete', output: said, reason: end.data.message };
+    : { status: 'incomplete', output: end.data.output || said, reason: end.data.message };
 }
 
 async function returnedBy({ client: { temporal }, id }: Thread): Promise<ThreadResult | undefined> {

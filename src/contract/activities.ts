@@ -1,8 +1,9 @@
 import type { AgentFacts, ModelSettings } from '../core/agent';
 import type { FailedAttempt } from '../core/failure';
+import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { JsonObject } from '../core/json';
 import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
-import type { ToolError, ToolOutcome, Verdict } from '../core/tool';
+import type { PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 
 /** The side effects of a thread. Thread and execution are the activity's own; nothing here repeats what the transcript holds. */
@@ -12,9 +13,31 @@ export interface Activities {
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
   /** Whether edited arguments fit their tool: what is wrong with them, or nothing. */
-  checkArguments(request: { agent: string; call: ToolCall }): Promise<{ error?: ToolError }>;
+  checkArguments(request: { agent: string; call: ToolCall; extraTools?: ToolSpec[] }): Promise<{ error?: ToolError }>;
+  /** The hooks of one name, in their order. Fails for good with `HookFailed` where one fails whose failure mode is `fail`. */
+  runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
+  /** Keeps what a decision asked to remember for every thread of the agent. */
+  rememberRules(request: { agent: string; rules: PermissionRule[] }): Promise<void>;
   /** Asks the server to cancel the thread's own workflow. */
   requestCancel(): Promise<void>;
+}
+
+export interface RunHooksRequest<N extends HookName = HookName> {
+  agent: string;
+  hook: N;
+  input: HookInput[N];
+  runId: string;
+  turn: number;
+  /** Ids of hooks that failed too often and are left out. */
+  disabled?: string[];
+  /** What `ctx.messages()` reads. */
+  transcript: TranscriptRef;
+}
+
+export interface HooksStep<N extends HookName = HookName> {
+  /** All answers merged, the later over the earlier. */
+  answer: HookAnswer[N];
+  reports: HookReport[];
 }
 
 export interface CallModelRequest {
@@ -29,6 +52,14 @@ export interface CallModelRequest {
   said?: Message[];
   /** The run's own; they win over the agent's. */
   settings?: ModelSettings;
+  /** No tools: the words are wanted. `prompt` is said to the model last, and not kept. */
+  closing?: { prompt: string };
+  /** Added to the agent's instructions, for this call. */
+  instructions?: string;
+  /** Tools that were given with the run's input, answered from outside. */
+  extraTools?: ToolSpec[];
+  /** Calls that need no approval in this thread, because someone said so. */
+  rules?: PermissionRule[];
   /** The messages from `from` on, where an earlier attempt could not ask for them. */
   inline?: { from: number; messages: Message[] };
 }
@@ -39,6 +70,10 @@ export interface ModelStep {
   calls: { call: ToolCall; verdict: Verdict }[];
   finishReason: FinishReason;
   usage: Usage;
+  /** Where the price of the model is known. */
+  costUsd?: number;
+  /** Why an answer without calls does not fit the schema that the agent wants of it. */
+  problems?: string[];
   opaque?: JsonObject;
   /** The attempt that succeeded. */
   attempt: number;
@@ -50,8 +85,8 @@ export interface RunToolRequest {
   agent: string;
   runId: string;
   call: ToolCall;
-  /** The arguments are a person's, not the model's. */
-  edited?: true;
+  /** Whose the arguments are, where they are not the model's. */
+  edited?: 'person' | 'hook';
 }
 
 export interface ToolStep {
@@ -83,6 +118,7 @@ export interface StepProgress {
 /** Failure types that the workflow knows beyond the failure kinds of model calls. */
 export const failureTypes = {
   unknownAgent: 'UnknownAgent',
+  hookFailed: 'HookFailed',
   invalidInput: 'InvalidInput',
   /** The transcript could not be asked for; `details[0]` is the position from which it is missing. */
   transcriptUnavailable: 'TranscriptUnavailable',

@@ -1,12 +1,15 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { PendingCall } from '../core/event';
-import type { CancelRequest, DecisionRequest, SendRequest, SubmitRequest } from '../core/requests';
+import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest, SubmitRequest } from '../core/requests';
+import type { MessageReceipt } from '../core/state';
 import type { EventsPage, EventsRequest, MessagesPage, StatusView, TranscriptPage, TranscriptRequest, UsageView } from './thread';
 
 /** What an accepted update answers: the newest event's number when it was accepted. */
 export interface Receipt {
   accepted: true;
   seq: number;
+  /** Of a message: its id, by which the query `receipt` tells what became of it. */
+  id?: string;
 }
 
 // One name is both: the signal for whoever can only fire and forget, the update for whoever wants to know.
@@ -15,7 +18,10 @@ export const signals = {
   sendMessage: defineSignal<[SendRequest]>('sendMessage'),
   submitToolOutputs: defineSignal<[SubmitRequest]>('submitToolOutputs'),
   approve: defineSignal<[DecisionRequest]>('approve'),
-  close: defineSignal('close'),
+  pause: defineSignal<[PauseRequest?]>('pause'),
+  resume: defineSignal<[PauseRequest?]>('resume'),
+  compact: defineSignal<[PauseRequest?]>('compact'),
+  close: defineSignal<[CloseRequest?]>('close'),
 };
 
 export const updates = {
@@ -23,7 +29,10 @@ export const updates = {
   sendMessage: defineUpdate<Receipt, [SendRequest]>('sendMessage'),
   submitToolOutputs: defineUpdate<Receipt, [SubmitRequest]>('submitToolOutputs'),
   approve: defineUpdate<Receipt, [DecisionRequest]>('approve'),
-  close: defineUpdate<Receipt>('close'),
+  pause: defineUpdate<Receipt, [PauseRequest?]>('pause'),
+  resume: defineUpdate<Receipt, [PauseRequest?]>('resume'),
+  compact: defineUpdate<Receipt, [PauseRequest?]>('compact'),
+  close: defineUpdate<Receipt, [CloseRequest?]>('close'),
 };
 
 export const queries = {
@@ -32,6 +41,8 @@ export const queries = {
   messages: defineQuery<MessagesPage, [{ from?: number }?]>('messages'),
   pending: defineQuery<PendingCall[]>('pending'),
   usage: defineQuery<UsageView>('usage'),
+  /** What became of a message, by its id. Null where none of this id came, or too many since. */
+  receipt: defineQuery<MessageReceipt | null, [{ id: string }]>('receipt'),
   /** For the engine's own activities. */
   transcript: defineQuery<TranscriptPage, [TranscriptRequest]>('transcript'),
 };

@@ -7,4 +7,5 @@ export const searchAttributeTypes = {
   AgentPendingTool: 'Keyword',
   AgentPendingGroup: 'Keyword',
   AgentWaitingSince: 'Datetime',
+  AgentIds: 'KeywordList',
 } as const;

@@ -1,25 +1,20 @@
-import type { AgentFacts, Limits, ModelSettings } from '../core/agent';
+import type { AgentFacts, Limits } from '../core/agent';
 import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
 import type { Content, Message, Usage } from '../core/message';
-import type { ToolStrategy } from '../core/tool';
+import type { Metrics, Overrides } from '../core/state';
 
 /** The workflow's type: what `temporal workflow start --type` takes. */
 export const workflowType = 'agentThread';
 export const defaultTaskQueue = 'longhaul';
 
 /** The start of a thread, as plain JSON. `agent` and `input` are enough. */
-export interface ThreadInput {
+export interface ThreadInput extends Overrides {
   /** The name of an agent that the worker has. */
   agent: string;
   /** A text, or parts. */
   input: Content;
   /** `one-shot` (default): the workflow ends with its run. `conversation`: it stays open for the next message. */
   mode?: 'one-shot' | 'conversation';
-  /** Instead of the agent's own. */
-  model?: string;
-  settings?: ModelSettings;
-  limits?: Limits;
-  strategy?: ToolStrategy;
   /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days, 0 for ever. */
   idleTimeoutMs?: number;
 }
@@ -33,6 +28,8 @@ export interface ThreadResult {
   runs: number;
   turns: number;
   usage: Usage;
+  /** Of all runs, where the models' prices are known. */
+  costUsd: number;
   /** Why it is incomplete. */
   reason?: string;
 }
@@ -42,6 +39,8 @@ export interface StatusView {
   agent: string;
   model: string | null;
   mode: 'one-shot' | 'conversation';
+  /** Why nothing begins. */
+  paused?: { reason: string; by?: string };
   /** `idle`: a conversation between runs. */
   status: RunStatus | 'idle';
   runId: string | null;
@@ -49,6 +48,9 @@ export interface StatusView {
   messages: number;
   queued: number;
   pending: PendingCall[];
+  /** How much of each limit that is set is left, to the run and to the whole thread. */
+  remaining: { run: Limits; thread: Limits };
+  costUsd: number;
   /** The newest event's number. */
   seq: number;
   facts: AgentFacts | null;
@@ -58,7 +60,12 @@ export interface UsageView {
   thread: Usage;
   run: Usage | null;
   runs: number;
+  /** Of the last run. */
   turns: number;
+  costUsd: number;
+  remaining: { run: Limits; thread: Limits };
+  /** By model, tool and hook, over all runs; kept when the events are no longer. Durations are milliseconds. */
+  metrics: Metrics;
 }
 
 export interface EventsRequest {

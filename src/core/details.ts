@@ -1,7 +1,8 @@
-import { limitsOf } from './decide';
+import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { type Content, textOf } from './message';
-import { activeRun, type ThreadState } from './state';
+import { limitsOf } from './spent';
+import { activeRun, inForce, type ThreadState } from './state';
 import { pendingCalls, threadStatus } from './views';
 
 /**
@@ -11,17 +12,16 @@ export function details(state: ThreadState): string {
   const status = threadStatus(state);
   const run = state.run;
   const pending = pendingCalls(state);
-  const lines: string[] = [`**${headline[status]}**${run ? ` · turn ${run.turn} of ${limitsOf(state).turns}` : ''} · ${model(state)}`];
-  for (const call of pending) {
-    const ask = call.kind === 'approval' ? 'waits for an **approval**' : 'waits for its **output**';
+  const lines: string[] = [`**${headline[status]}**${run ? ` · turn ${run.turn} of ${limitsOf(state).run.turns}` : ''} · ${model(state)}`];
+  if (state.paused)
     lines.push(
       '',
-      `\`${call.name}\` ${ask}${call.reason ? `: ${plain(call.reason)}` : ''}`,
-      '',
-      code(call.arguments),
-      '',
-      answerHint(call.kind, call.toolCallId),
+      `Paused${state.paused.by ? ` by ${plain(state.paused.by)}` : ''}: ${plain(state.paused.reason)}. Send the signal \`resume\``,
     );
+  for (const call of pending) {
+    lines.push('', `\`${call.name}\` ${waitsFor[call.kind]}${call.reason ? `: ${plain(call.reason)}` : ''}${whom(call)}`, '');
+    if (call.arguments !== '') lines.push(code(call.arguments), '');
+    lines.push(answerHint(call));
   }
   const running = (activeRun(state)?.calls ?? []).filter((call) => call.phase === 'running').map((call) => `\`${call.name}\``);
   if (running.length > 0) lines.push('', `Running ${running.join(', ')}`);
@@ -31,6 +31,8 @@ export function details(state: ThreadState): string {
   lines.push('', `| task | ${plain(excerpt(firstInput(state), 200))} |`, '| --- | --- |');
   if (run) lines.push(`| run | ${run.number} (\`${run.id}\`) |`);
   const { inputTokens, cachedInputTokens, outputTokens } = state.usage;
+  const cost = state.before.costUsd + (run?.costUsd ?? 0);
+  if (cost > 0) lines.push(`| cost | ${cost.toFixed(4)} USD |`);
   lines.push(
     `| tokens | ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out |`,
     `| messages | ${state.messages.length}, ${state.queue.length} queued |`,
@@ -42,6 +44,8 @@ const headline = {
   queued: 'Starting',
   in_progress: 'Working',
   requires_action: 'Waiting for a person',
+  paused: 'Paused',
+  suspended: 'Waiting for a reply',
   cancelling: 'Cancelling',
   completed: 'Completed',
   failed: 'Failed',
@@ -52,11 +56,30 @@ const headline = {
 } as const;
 
 function model(state: ThreadState): string {
-  return `agent ${state.agent} · ${state.overrides.model ?? state.facts?.model ?? 'model not known yet'}`;
+  return `agent ${state.agent} · ${inForce(state).model ?? 'model not known yet'}`;
 }
 
-function answerHint(kind: 'approval' | 'output', id: string): string {
-  return kind === 'approval'
+const waitsFor: Record<PendingCall['kind'], string> = {
+  approval: 'waits for an **approval**',
+  output: 'waits for its **output**',
+  question: 'waits for an **answer**',
+  limit: 'is at its limit: **more of it?**',
+  reply: 'is waited for',
+};
+
+/** Who is asked, how many have agreed, and until when. */
+function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: PendingCall): string {
+  const who = [...users, ...groups.map((group) => `group ${group}`)].map(plain).join(', ');
+  return [
+    who && ` · of ${who}`,
+    approvers > 1 ? ` · ${votes.length} of ${approvers} agree` : '',
+    dueAt ? ` · until ${dueAt.slice(0, 16).replace('T', ' ')} UTC` : '',
+  ].join('');
+}
+
+function answerHint({ kind, toolCallId: id }: PendingCall): string {
+  if (kind === 'reply') return `Send the signal \`sendMessage\` with \`{"input":"…","correlationId":"${id}"}\``;
+  return kind === 'approval' || kind === 'limit'
     ? `Send the signal \`approve\` with \`{"toolCallId":"${id}","by":"you"}\`, and \`"approved":false\` to refuse`
     : `Send the signal \`submitToolOutputs\` with \`{"outputs":[{"toolCallId":"${id}","output":"…"}]}\``;
 }

@@ -1,6 +1,9 @@
+import type { LimitName } from './agent';
 import type { FailedAttempt } from './failure';
+import type { HookName } from './hooks';
+import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
-import type { ToolError, ToolOutcome } from './tool';
+import type { PermissionRule, ToolError, ToolOutcome } from './tool';
 
 /**
  * Everything that can happen in a thread. The names are the Assistants API's where it has one.
@@ -22,8 +25,14 @@ export interface DurableEventData {
     usage: Usage;
     model: string;
     durationMs: number;
+    /** Where the model's price is known. */
+    costUsd?: number;
     attempts?: FailedAttempt[];
+    /** Why an answer does not fit the schema that the agent wants of it. */
+    problems?: string[];
   };
+  /** The model's message was announced and will not be whole: the call failed, was cancelled, or made way for a message that could not wait. */
+  'thread.message.incomplete': { stepId: string; messageId: string; reason: 'failed' | 'cancelled' | 'superseded' };
   'thread.run.step.tool_call.created': { stepId: string; toolCall: Pick<ToolCall, 'id' | 'name'> };
   'thread.run.step.tool_call.completed_by_llm': { stepId: string; toolCall: ToolCall };
   'agent.tool.execution.started': { stepId: string; toolCallId: string; name: string };
@@ -39,27 +48,113 @@ export interface DurableEventData {
     error?: ToolError;
     durationMs?: number;
     attempts?: number;
+    /** The call goes on behind this result; what comes of it is told later. */
+    background?: true;
+  };
+  /** What came of a call whose result the model did not wait for; it reaches the model as a message. */
+  'agent.tool.background.completed': {
+    toolCallId: string;
+    name: string;
+    status: ToolOutcome['status'];
+    isError: boolean;
+    message: Message;
+    error?: ToolError;
+    durationMs?: number;
   };
   /** A person must agree before the call runs. */
-  'agent.approval.requested': { stepId: string; toolCall: ToolCall; reason?: string };
-  'agent.approval.decided': { toolCallId: string; approved: boolean; by?: string; reason?: string; editedArguments?: string };
+  'agent.approval.requested': { stepId: string; toolCall: ToolCall } & Asked;
+  /** One of several people who must agree did. */
+  'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number };
+  /** The deadline passed: others are asked, or the same again. */
+  'agent.approval.escalated': { toolCallId: string; groups?: string[]; dueAt?: string };
+  /** `deadline` and `rule` say that no person did. `editedArguments` take the place of the model's. */
+  'agent.approval.decided': {
+    toolCallId: string;
+    approved: boolean;
+    by?: string;
+    reason?: string;
+    editedArguments?: string;
+    source?: 'deadline' | 'hook';
+    /** These calls need no approval in this thread from now on. */
+    remembered?: PermissionRule[];
+    /** A refusal that ends the run. */
+    stop?: true;
+  };
+  /** Nobody answered by the deadline: what became of a question, or of a call that is executed outside. */
+  'agent.input.expired': { toolCallId: string };
+  /** A limit is reached, and a person is asked for more. */
+  'agent.limit.reached': { id: string; limit: LimitName; max: number; scope: 'run' | 'thread' };
+  /** These calls are not run here any more: whoever waits for the run submits their outputs. */
+  'agent.limit.handed_out': { limit: LimitName; max: number; scope: 'run' | 'thread'; toolCallIds: string[] };
+  'agent.limit.extended': { id: string; limit: LimitName; max: number; scope: 'run' | 'thread'; by?: string; reason?: string };
+  /** No model call and no tool begins until it is resumed. */
+  'agent.run.paused': { reason: string; by?: string };
+  'agent.run.resumed': { by?: string; reason?: string };
+  /** The run rests until someone replies, or `expiresAt` has passed. */
+  'agent.run.suspended': { correlationId: string; expiresAt: string; metadata?: JsonObject; output: string };
+  /** Hooks ran. `errors`: those that failed; `disabled`, that they did so too often. */
+  'agent.hook.completed': {
+    hook: HookName;
+    toolCallId?: string;
+    durationMs: number;
+    /** What they changed: keys of their merged answer. */
+    answered?: string[];
+    errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
+  };
   /** The run rests until someone outside acts; nothing else means this. */
   'thread.run.requires_action': { pending: PendingCall[] };
   /** A message waits to be taken in, at the next turn or, where no run is going, at once. */
-  'thread.message.queued': { message: Message };
+  'thread.message.queued': { message: Message; delivery?: Delivery };
+  /** A message that was accepted is not taken in, and why. */
+  'thread.message.superseded': { messageId: string; reason: string };
   /** A conversation takes no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
   /** A signal could not be followed: what was asked and why not. Nothing else changed. */
   'agent.request.rejected': { request: string; reason: string };
   /** Older parts of the transcript made way. */
-  'thread.context.compacted': { reason: 'carry-over' | 'context-length'; prunedOutputs: number; droppedMessages: number; bytes: number };
+  'thread.context.compacted': {
+    reason: 'carry-over' | 'context-length' | 'requested';
+    prunedOutputs: number;
+    droppedMessages: number;
+    bytes: number;
+  };
+  /** A model call without tools, for closing words: at a limit, or before the run rests suspended. They are not in the transcript. */
+  'agent.run.summarized': {
+    stepId: string;
+    output: string;
+    usage: Usage;
+    model: string;
+    durationMs: number;
+    costUsd?: number;
+    attempts?: FailedAttempt[];
+    /** The call failed, and `output` are words of ours. */
+    failed?: string;
+  };
   'thread.run.completed': { finalMessages: Message[]; output: string; usage: Usage; turns: number };
   'thread.run.failed': { code: string; message: string; details?: FailureDetails };
   /** A limit ended the run. */
-  'thread.run.incomplete': { limit: 'turns' | 'toolCalls'; max: number; message: string };
+  'thread.run.incomplete': { limit: LimitName; max: number; scope?: 'thread'; message: string; output: string };
   'thread.run.cancelled': { reason?: string; by?: string };
-  /** The thread was ended from outside, or ran out of its time: written by the client, because a workflow that is terminated records nothing. */
-  'thread.run.expired': { reason: 'terminated' | 'timed-out'; message: string };
+  /**
+   * `suspended`: no reply came in time. Otherwise the thread was ended from outside, or ran out of its time: written by the client, because
+   * a workflow that is terminated records nothing.
+   */
+  'thread.run.expired': { reason: 'terminated' | 'timed-out' | 'suspended'; message: string };
+}
+
+/** When a message that is sent while a run is going is taken in. `now` aborts the model call under way; `after-run` begins the next run. */
+export type Delivery = 'next-turn' | 'now' | 'after-run';
+
+/** Who is asked, and until when. */
+export interface Asked {
+  reason?: string;
+  users?: string[];
+  groups?: string[];
+  approvers?: number;
+  /** ISO 8601, UTC. */
+  dueAt?: string;
+  /** What a decision with `remember` would allow from then on. */
+  remember?: PermissionRule[];
 }
 
 /** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be. */
@@ -101,6 +196,8 @@ export type RunStatus =
   | 'queued'
   | 'in_progress'
   | 'requires_action'
+  | 'paused'
+  | 'suspended'
   | 'cancelling'
   | 'completed'
   | 'failed'
@@ -108,13 +205,21 @@ export type RunStatus =
   | 'cancelled'
   | 'expired';
 
-/** A call that waits for someone outside: for an agreement, or for its output. */
-export interface PendingCall {
-  kind: 'approval' | 'output';
+/**
+ * What waits for someone outside: a call for an agreement, for its output, or, where it is a question, for an answer; a run for more of a
+ * limit, or for a reply.
+ */
+export interface PendingCall extends Asked {
+  kind: 'approval' | 'output' | 'question' | 'limit' | 'reply';
+  /** By which it is answered: the call's id, or for `limit` and `reply` one of its own. */
   toolCallId: string;
+  /** Of the tool; of a limit, the limit's. */
   name: string;
   arguments: string;
-  reason?: string;
+  /** ISO 8601, UTC. */
+  since?: string;
+  /** Who has agreed so far, where several must. */
+  votes?: string[];
 }
 
 export type EventData = DurableEventData & EphemeralEventData;

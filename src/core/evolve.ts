@@ -2,9 +2,12 @@ import type { AgentFacts } from './agent';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus, isTerminal } from './event';
 import { strip } from './log';
-import { addUsage, type Message, noUsage } from './message';
-import type { CallState, RunState, ThreadState } from './state';
-import type { Verdict } from './tool';
+import { addUsage, type Message, noUsage, type Usage } from './message';
+import { measure } from './metrics';
+import { noteReceipt } from './receipts';
+import { workedMs } from './spent';
+import type { AskState, CallState, Overrides, RunState, SentBack, ThreadState } from './state';
+import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
 
 /** What the workflow knows beyond the event itself, and no reader needs: kept out of the log, folded into the state. */
@@ -15,6 +18,18 @@ export interface Extra {
   transcript?: { messages: Message[]; hash: string };
   /** With an answer: what is to happen with each of its calls, in the model's order. */
   verdicts?: Verdict[];
+  /** With a queued message: what the run that it begins is to do differently. */
+  overrides?: Overrides;
+  /** With a queued message: an answer was sent back by it. */
+  sentBack?: keyof SentBack;
+  /** With an approval that is asked for: how, where it is not the tool's own way. */
+  approval?: AskPolicy;
+  /** With a call's outcome: it asks that the run rest. */
+  suspend?: Suspension;
+  /** Errors in a row, by the hook's id. */
+  hookErrors?: Record<string, number>;
+  /** With a hook's answer: the arguments that the call runs with. */
+  editedArguments?: string;
 }
 
 /**
@@ -22,6 +37,7 @@ export interface Extra {
  * would make a turn's cost grow with its age. The event joins the log as a record that points at its messages.
  */
 export function evolve(state: ThreadState, event: DurableEvent, extra: Extra = {}): void {
+  measure(state.metrics, event, state.run);
   apply(state, event, extra);
   state.log.push({
     seq: event.seq,
@@ -35,59 +51,76 @@ export function evolve(state: ThreadState, event: DurableEvent, extra: Extra = {
 
 function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
   const run = state.run;
+  const at = Date.parse(event.timestamp);
   switch (event.type) {
     case 'agent.run.created':
-      if (extra.facts) state.facts = extra.facts;
-      state.run = newRun(event, (state.run?.number ?? 0) + 1);
-      return;
+      return beginRun(state, event, extra.facts);
     case 'agent.run.status.changed':
-      if (run) run.status = event.data.status;
-      return;
+      return changeStatus(run, event.data.status, at);
     case 'agent.run.step.created':
       if (run) run.turn = event.data.turn;
       return;
     case 'thread.message.queued':
-      if (event.data.message.role === 'user') state.queue.push(event.data.message);
-      return;
+      if (extra.sentBack && run) countSentBack(run.sentBack, extra.sentBack);
+      return queue(state, event, extra.overrides);
+    case 'thread.message.superseded':
+      state.queue = state.queue.filter((m) => m.id !== event.data.messageId);
+      return noteReceipt(state, { id: event.data.messageId, state: 'superseded', seq: event.seq, reason: event.data.reason });
     case 'thread.message.created':
-      if (event.data.inProgress) return void (run && (run.shell = event.data.message.id));
-      state.queue = state.queue.filter((m) => m.id !== event.data.message.id);
-      if (event.data.message.role === 'tool' && run) {
-        const { toolCallId } = event.data.message;
-        run.calls = run.calls.filter((call) => call.id !== toolCallId);
-      }
-      return append(state, event.data.message, event);
+      return joined(state, event);
+    case 'thread.message.incomplete':
+      if (run) delete run.shell;
+      return;
     case 'thread.message.completed':
-      return answered(state, event, extra.verdicts ?? []);
+      return answered(state, event, extra.verdicts ?? [], at);
     case 'agent.approval.requested':
-      return setCall(run, event.data.toolCall.id, { phase: 'awaiting-approval' });
-    case 'agent.approval.decided': {
-      const { toolCallId, approved, editedArguments } = event.data;
-      // A refused call stays where it is until its outcome is recorded, in the same breath.
-      if (!approved) return;
-      const external = run?.calls.find((call) => call.id === toolCallId)?.verdict.kind === 'external';
-      return setCall(run, toolCallId, {
-        phase: external ? 'awaiting-output' : 'ready',
-        ...(editedArguments === undefined ? {} : { editedArguments }),
-      });
+      return approvalAsked(run, event, extra.approval, at);
+    case 'agent.approval.voted':
+      return changeAsk(run, event.data.toolCallId, (ask) => ({ ...ask, votes: [...ask.votes, event.data.by] }));
+    case 'agent.approval.escalated': {
+      const { toolCallId, groups, dueAt } = event.data;
+      return changeAsk(run, toolCallId, ({ dueAt: _, ...ask }) => ({
+        ...ask,
+        passed: ask.passed + 1,
+        ...(groups && { groups }),
+        ...(dueAt && { dueAt: Date.parse(dueAt) }),
+      }));
     }
+    case 'agent.approval.decided':
+      return decided(state, event, at);
     case 'agent.tool.execution.started':
-      if (run) run.toolCalls += 1;
+      if (run) countCall(run);
       return setCall(run, event.data.toolCallId, { phase: 'running' });
-    case 'agent.tool.execution.completed': {
-      const { toolCallId, messageId, status, output, error, durationMs, attempts } = event.data;
-      // A call that is executed outside was never `started` here, and counts all the same.
-      const outside = run?.calls.find((call) => call.id === toolCallId)?.verdict.kind === 'external';
-      if (run && outside && (status === 'success' || status === 'failed')) run.toolCalls += 1;
-      const outcome = {
-        status,
-        content: output,
-        ...(error && { error }),
-        ...(durationMs !== undefined && { durationMs }),
-        ...(attempts && { attempts }),
-      };
-      return setCall(run, toolCallId, { phase: 'done', outcome, messageId });
-    }
+    case 'agent.tool.execution.completed':
+      if (run && extra.suspend) run.suspendAsked ??= extra.suspend;
+      return executed(state, event);
+    case 'agent.tool.background.completed':
+      state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
+      return queue(state, event);
+    case 'agent.limit.reached':
+      if (run) run.limitAsk = { ...event.data, since: at };
+      return;
+    case 'agent.limit.handed_out':
+      for (const id of event.data.toolCallIds) setCall(run, id, { phase: 'awaiting-output', verdict: { kind: 'external' } });
+      return;
+    case 'agent.limit.extended':
+      return extended(state, event.data);
+    case 'agent.run.paused':
+      state.paused = { ...event.data, since: at };
+      return;
+    case 'agent.run.resumed':
+      delete state.paused;
+      return;
+    case 'agent.run.suspended':
+      return suspended(run, event, at);
+    case 'agent.run.summarized':
+      return spend(state, event.data);
+    case 'agent.hook.completed':
+      if (extra.hookErrors) state.hookErrors = extra.hookErrors;
+      if (extra.editedArguments !== undefined && event.data.toolCallId) {
+        setCall(run, event.data.toolCallId, { editedArguments: extra.editedArguments, editedBy: 'hook' });
+      }
+      return;
     case 'thread.closed':
       state.closed = true;
       return;
@@ -96,25 +129,82 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       state.epoch += 1;
       return;
     default:
-      if (isTerminal(event) && run) {
-        run.status = endStatus[event.type];
-        delete run.shell;
-      }
+      if (isTerminal(event)) endRun(state, event, at);
   }
 }
 
-function newRun(event: DurableEvent<'agent.run.created'>, number: number): RunState {
-  return {
+function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, facts: AgentFacts | undefined): void {
+  const last = state.run;
+  if (last) {
+    const { before } = state;
+    state.before = {
+      turns: before.turns + last.turn,
+      toolRounds: before.toolRounds + last.toolRounds,
+      toolCalls: before.toolCalls + last.toolCalls,
+      costUsd: before.costUsd + last.costUsd,
+      workedMs: before.workedMs + workedMs(last, Date.parse(event.timestamp)),
+    };
+  }
+  if (facts) state.facts = facts;
+  const opening = event.data.initialMessages.map((message) => message.id);
+  const overrides: Overrides = Object.assign({}, ...state.queue.filter((m) => opening.includes(m.id)).map((m) => m.overrides));
+  state.run = {
     id: event.runId ?? '',
-    number,
+    number: (last?.number ?? 0) + 1,
     status: 'in_progress',
     turn: 0,
+    toolRounds: 0,
     toolCalls: 0,
+    costUsd: 0,
+    restedMs: 0,
     usage: noUsage,
     startedAt: Date.parse(event.timestamp),
+    ...(Object.keys(overrides).length > 0 && { overrides }),
+    sentBack: { verify: 0, verifyInAll: 0, output: 0, empty: 0, nudge: 0, completion: 0 },
+    // A new run of a conversation sends what the last one left.
+    context: last?.context ?? 0,
     calls: [],
-    opening: event.data.initialMessages.map((message) => message.id),
+    opening,
   };
+}
+
+/** What rests does not work: the clock of `wallClockMs` stands still. */
+function changeStatus(run: RunState | null, status: RunState['status'], at: number): void {
+  if (!run) return;
+  run.status = status;
+  if (run.restingSince !== undefined) {
+    run.restedMs += at - run.restingSince;
+    delete run.restingSince;
+  }
+  if (status === 'requires_action' || status === 'suspended') run.restingSince = at;
+  else delete run.suspension;
+}
+
+function queue(
+  state: ThreadState,
+  { seq, data }: DurableEvent<'thread.message.queued'> | DurableEvent<'agent.tool.background.completed'>,
+  overrides?: Overrides,
+): void {
+  const { message } = data;
+  if (message.role !== 'user') return;
+  const later = 'delivery' in data && data.delivery === 'after-run';
+  state.queue.push({ ...message, ...(later && { delivery: 'after-run' }), ...(overrides && { overrides }) });
+  noteReceipt(state, { id: message.id, state: 'accepted', seq });
+}
+
+function joined(state: ThreadState, event: DurableEvent<'thread.message.created'>): void {
+  const { run } = state;
+  const { message, inProgress } = event.data;
+  if (inProgress) {
+    if (run) run.shell = message.id;
+    return;
+  }
+  state.queue = state.queue.filter((m) => m.id !== message.id);
+  if (message.role === 'tool' && run) run.calls = run.calls.filter((call) => call.id !== message.toolCallId);
+  if (message.role === 'user') {
+    noteReceipt(state, { id: message.id, state: 'injected', seq: event.seq, ...(run && { runId: run.id, turn: run.turn }) });
+  }
+  append(state, message, event);
 }
 
 function append(state: ThreadState, message: Message, event: { runId: string | null; data: { stepId?: string } }): void {
@@ -124,18 +214,133 @@ function append(state: ThreadState, message: Message, event: { runId: string | n
   state.hash = extendHash(state.hash, tokenOf(message));
 }
 
-function answered(state: ThreadState, event: DurableEvent<'thread.message.completed'>, verdicts: Verdict[]): void {
+function answered(state: ThreadState, event: DurableEvent<'thread.message.completed'>, verdicts: Verdict[], at: number): void {
   const { message, usage }: DurableEventData['thread.message.completed'] = event.data;
   append(state, message, event);
-  state.usage = addUsage(state.usage, usage);
-  if (!state.run) return;
-  delete state.run.shell;
-  state.run.usage = addUsage(state.run.usage, usage);
-  state.run.calls = message.toolCalls.map((call, i) => {
+  spend(state, event.data);
+  const { run } = state;
+  if (!run) return;
+  delete run.shell;
+  run.context = usage.inputTokens + usage.outputTokens;
+  if (message.toolCalls.length > 0) run.sentBack.verify = 0;
+  if (message.content.trim() !== '' || message.toolCalls.length > 0) run.sentBack.empty = 0;
+  run.calls = message.toolCalls.map((call, i): CallState => {
     const verdict = verdicts[i] ?? { kind: 'external' };
     const waits = verdict.kind === 'external' && !verdict.approval;
-    return { id: call.id, name: call.name, verdict, phase: waits ? 'awaiting-output' : 'ready' };
+    const ask = waits && verdict.ask ? askedBy(verdict.ask, at) : undefined;
+    return { id: call.id, name: call.name, verdict, phase: waits ? 'awaiting-output' : 'ready', ...(ask && { ask }) };
   });
+}
+
+function countSentBack(counts: SentBack, what: keyof SentBack): void {
+  counts[what] += 1;
+  if (what === 'verify') counts.verifyInAll += 1;
+}
+
+function countCall(run: RunState): void {
+  run.toolCalls += 1;
+  if (run.roundOf === run.turn) return;
+  run.roundOf = run.turn;
+  run.toolRounds += 1;
+}
+
+function approvalAsked(
+  run: RunState | null,
+  { data }: DurableEvent<'agent.approval.requested'>,
+  approval: AskPolicy | undefined,
+  at: number,
+): void {
+  const { id } = data.toolCall;
+  const verdict = run?.calls.find((call) => call.id === id)?.verdict;
+  setCall(run, id, {
+    phase: 'awaiting-approval',
+    ask: asked(data, at),
+    ...(approval && verdict && { verdict: { ...verdict, approval } }),
+  });
+}
+
+function spend(state: ThreadState, { usage, costUsd = 0 }: { usage: Usage; costUsd?: number }): void {
+  state.usage = addUsage(state.usage, usage);
+  if (!state.run) return;
+  state.run.usage = addUsage(state.run.usage, usage);
+  state.run.costUsd += costUsd;
+}
+
+function asked({ groups, dueAt }: { groups?: string[]; dueAt?: string }, at: number): AskState {
+  return { since: at, votes: [], passed: 0, ...(groups && { groups }), ...(dueAt && { dueAt: Date.parse(dueAt) }) };
+}
+
+function askedBy({ groups, deadlineMs }: AskPolicy, at: number): AskState {
+  return { since: at, votes: [], passed: 0, ...(groups && { groups }), ...(deadlineMs !== undefined && { dueAt: at + deadlineMs }) };
+}
+
+function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
+  const { toolCallId, approved, editedArguments, remembered, stop, by, reason } = data;
+  const { run } = state;
+  if (remembered) state.rules = [...state.rules, ...remembered].slice(-maxRules);
+  if (stop && run) run.stopped = { ...(by && { by }), reason: reason ?? 'a call was refused' };
+  if (run?.limitAsk?.id === toolCallId) delete run.limitAsk;
+  // A refused call stays where it is until its outcome is recorded, in the same breath.
+  if (!approved) return;
+  const verdict = run?.calls.find((call) => call.id === toolCallId)?.verdict;
+  const external = verdict?.kind === 'external';
+  if (run) run.calls = run.calls.map(({ ask, ...call }) => (call.id === toolCallId || !ask ? call : { ...call, ask }) as CallState);
+  setCall(run, toolCallId, {
+    phase: external ? 'awaiting-output' : 'ready',
+    approved: true,
+    ...(external && verdict.ask && { ask: askedBy(verdict.ask, at) }),
+    ...(editedArguments === undefined ? {} : { editedArguments }),
+  });
+}
+
+const maxRules = 200;
+
+function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
+  const { run } = state;
+  const { toolCallId, name, messageId, status, output, error, durationMs, attempts, background } = data;
+  const verdict = run?.calls.find((call) => call.id === toolCallId)?.verdict;
+  // A call that is executed outside was never `started` here, and counts all the same.
+  if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
+  if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
+  if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
+  if (background) state.background.push({ id: toolCallId, name });
+  const outcome = {
+    status,
+    content: output,
+    ...(error && { error }),
+    ...(durationMs !== undefined && { durationMs }),
+    ...(attempts && { attempts }),
+  };
+  setCall(run, toolCallId, { phase: 'done', outcome, messageId });
+}
+
+function extended(state: ThreadState, { limit, max, scope }: DurableEventData['agent.limit.extended']): void {
+  const { run } = state;
+  if (scope === 'thread') state.extended = { ...state.extended, [limit]: max };
+  else if (run) run.extended = { ...run.extended, [limit]: max };
+  if (run) delete run.limitAsk;
+}
+
+function suspended(run: RunState | null, { data }: DurableEvent<'agent.run.suspended'>, at: number): void {
+  if (!run) return;
+  const { correlationId, expiresAt, metadata } = data;
+  delete run.suspendAsked;
+  run.suspension = { correlationId, since: at, expiresAt: Date.parse(expiresAt), ...(metadata && { metadata }) };
+  delete run.shell;
+}
+
+function endRun(state: ThreadState, event: DurableEvent<keyof typeof endStatus>, at: number): void {
+  const { run } = state;
+  if (!run) return;
+  changeStatus(run, endStatus[event.type], at);
+  delete run.shell;
+  delete run.limitAsk;
+  run.endedAt = at;
+}
+
+function changeAsk(run: RunState | null, id: string, change: (ask: AskState) => AskState): void {
+  const ask = run?.calls.find((call) => call.id === id)?.ask;
+  if (ask) setCall(run, id, { ask: change(ask) });
 }
 
 function setCall(run: RunState | null, id: string, change: object): void {

@@ -22,16 +22,23 @@ type Fields = Record<string, unknown>;
 export function strip(type: DurableEventType, data: DurableEventData[DurableEventType]): JsonObject {
   const { message, toolCall, output, initialMessages, finalMessages, pending, ...rest } = data as Fields;
   const kept: Fields = rest;
+  // Words that no message of the transcript has.
+  if (output !== undefined && ownOutput.includes(type)) kept.output = output;
   // A failure's message is its words, not a message of the transcript.
   if (typeof message === 'string') kept.message = message;
   else if (message) kept.messageId = (message as Message).id;
   if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
-  if (finalMessages) kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
+  if (finalMessages) {
+    kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
+    if (output !== wordsOf(finalMessages as Message[])) kept.output = output;
+  }
   if (toolCall && type === 'thread.run.step.tool_call.created') kept.toolCall = toolCall;
   else if (toolCall) kept.toolCallId = (toolCall as ToolCall).id;
   if (pending) kept.pending = (pending as PendingCall[]).map(({ arguments: _, ...call }) => call);
   return kept as JsonObject;
 }
+
+const ownOutput: readonly DurableEventType[] = ['thread.run.incomplete', 'agent.run.summarized', 'agent.run.suspended'];
 
 /** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
 export function join(record: LogRecord, state: ThreadState): DurableEvent {
@@ -48,6 +55,7 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
       break;
     case 'thread.message.queued':
     case 'thread.message.completed':
+    case 'agent.tool.background.completed':
       data.message = look.message(String(take('messageId')));
       break;
     case 'agent.run.created':
@@ -56,10 +64,7 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
     case 'thread.run.completed': {
       const finalMessages = (take('messageIds') as string[]).map(look.message);
       data.finalMessages = finalMessages;
-      data.output = finalMessages
-        .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
-        .join('\n')
-        .trim();
+      data.output ??= wordsOf(finalMessages);
       break;
     }
     case 'thread.run.step.tool_call.completed_by_llm':
@@ -81,6 +86,14 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
     runId: record.runId,
     data,
   } as unknown as DurableEvent;
+}
+
+/** What the model said in its last messages. */
+export function wordsOf(messages: readonly Message[]): string {
+  return messages
+    .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
+    .join('\n')
+    .trim();
 }
 
 function shell(id: string): AssistantMessage {

@@ -22,6 +22,8 @@ interface Recorded {
 export interface UserMessage extends Recorded {
   role: 'user';
   content: Content;
+  /** Who said it, where it was not a person or program outside: the engine (to go on, to verify), a hook, or a tool in the background. */
+  origin?: 'engine' | 'hook' | 'tool';
 }
 
 export interface AssistantMessage extends Recorded {
@@ -33,6 +35,8 @@ export interface AssistantMessage extends Recorded {
   opaque?: JsonObject;
   /** Which attempt of the model step wrote it: two attempts share the id and nothing else. */
   attempt: number;
+  /** A hook changed what the model said. */
+  revised?: true;
 }
 
 export interface ToolMessage extends Recorded {

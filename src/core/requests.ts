@@ -1,33 +1,64 @@
+import { checkInput, maxMessageBytes, show } from './check-input';
 import { bytesOf } from './context/carry';
-import { excerpt, isObject } from './json';
-import type { Content, Part } from './message';
-import { activeRun, type CallState, isOver, type ThreadState } from './state';
+import type { Delivery } from './event';
+import { isObject } from './json';
+import type { Content } from './message';
+import { receiptOf } from './receipts';
+import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
+import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
+import { askPolicyOf } from './views';
 
 /** What may be asked of a thread from outside. Each is a signal and an update of this name. */
 export interface CancelRequest {
   reason?: string;
   by?: string;
+  /** Only this run: refused where another is going on, or none. */
+  runId?: string;
 }
-export interface SendRequest {
+export interface SendRequest extends Pick<Overrides, 'model' | 'settings' | 'limits' | 'tools'> {
   input: Content;
   /** The caller's id for the message: sent twice, it is taken in once. */
   id?: string;
+  /** Default `next-turn`. */
+  delivery?: Delivery;
+  /** Of the suspension that it replies to. */
+  correlationId?: string;
 }
 export interface SubmitRequest {
   outputs: ToolOutput[];
+  by?: string;
+  groups?: string[];
 }
 export interface DecisionRequest {
+  /** Or the id of a limit that a person is asked about. */
   toolCallId: string;
   /** Default true. */
   approved?: boolean;
   by?: string;
+  /** The groups that the decider is in. Whoever passes the decision on answers for it: the thread can't ask anyone. */
+  groups?: string[];
   reason?: string;
   /** Replaces the model's arguments; checked against the tool before it takes effect. */
   arguments?: Record<string, unknown>;
+  /** Calls like this one need no approval any more: in this thread, or for the agent from now on. */
+  remember?: 'thread' | 'agent';
+  /** With a refusal: the run ends. */
+  stop?: boolean;
+  /** Of a limit: how much more of it. Default as much as there was. */
+  more?: number;
+}
+export interface PauseRequest {
+  reason?: string;
+  by?: string;
+}
+export interface CloseRequest {
+  /** Also ends the run that is going on. */
+  cancel?: boolean;
+  reason?: string;
+  by?: string;
 }
 
-export const maxMessageBytes = 1_500_000;
 const maxQueue = 100;
 /** They cross continue-as-new, and stand in one event: each is one payload, of which the server takes 2 MiB. */
 const maxQueueBytes = 1_600_000;
@@ -41,37 +72,125 @@ const yes = <T>(request: T): Checked<T> => ({ ok: true, request });
 const no = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 
 export function checkCancel(state: ThreadState, payload: unknown): Checked<CancelRequest> {
-  if (payload !== undefined && payload !== null && typeof payload !== 'string' && !isObject(payload)) {
-    return no(`cancel takes nothing, a reason, or { reason, by }; it was given ${show(payload)}`);
+  const fields = wordsIn('cancel', payload, ['reason', 'by', 'runId']);
+  if (!fields.ok) return fields;
+  const { runId } = fields.request;
+  if (runId && activeRun(state)?.id !== runId) {
+    return no(
+      `cancel: run "${runId}" is not going on in thread "${state.threadId}"${state.run ? `; run "${state.run.id}" is ${state.run.status}` : ''}`,
+    );
   }
-  const { reason, by } = (typeof payload === 'string' ? { reason: payload } : (payload ?? {})) as Record<string, unknown>;
-  const words = checkWords({ reason, by });
-  if (words) return no(`cancel: ${words}`);
   if (state.run && !activeRun(state) && state.queue.length === 0) {
     return no(`there is no run to cancel: run ${state.run.id} of thread "${state.threadId}" is ${state.run.status}`);
   }
-  return yes({ ...(reason ? { reason: reason as string } : {}), ...(by ? { by: by as string } : {}) });
+  return fields;
+}
+
+export function checkPause(state: ThreadState, payload: unknown): Checked<PauseRequest> {
+  const fields = wordsIn('pause', payload, ['reason', 'by']);
+  if (!fields.ok) return fields;
+  if (state.paused) return no(`pause: thread "${state.threadId}" is paused already: ${state.paused.reason}`);
+  return isAtEnd(state) ? no(`pause: thread "${state.threadId}" has ended`) : fields;
+}
+
+export function checkResume(state: ThreadState, payload: unknown): Checked<PauseRequest> {
+  const fields = wordsIn('resume', payload, ['reason', 'by']);
+  return !fields.ok || state.paused ? fields : no(`resume: thread "${state.threadId}" is not paused`);
+}
+
+export function checkClose(state: ThreadState, payload: unknown): Checked<CloseRequest> {
+  const cancel = isObject(payload) ? payload.cancel : undefined;
+  if (cancel !== undefined && typeof cancel !== 'boolean') return no(`close: cancel must be true or false; it is ${show(cancel)}`);
+  const fields = wordsIn('close', isObject(payload) ? { ...payload, cancel: undefined } : payload, ['reason', 'by']);
+  if (!fields.ok) return fields;
+  if (state.mode === 'one-shot' && !cancel) return no('close: a one-shot thread ends with its run; use cancel to end it now');
+  if (state.closed || isAtEnd(state)) return no(`close: thread "${state.threadId}" is closed already`);
+  return yes({ ...fields.request, ...(cancel && { cancel }) });
+}
+
+export function checkCompact(state: ThreadState, payload: unknown): Checked<object> {
+  const fields = wordsIn('compact', payload, ['by', 'reason']);
+  if (!fields.ok) return fields;
+  return state.closed || isAtEnd(state) ? no(`compact: thread "${state.threadId}" has ended`) : fields;
+}
+
+/** Nothing, a reason, or an object of texts. */
+function wordsIn(name: string, payload: unknown, known: readonly string[]): Checked<Record<string, string>> {
+  if (payload !== undefined && payload !== null && typeof payload !== 'string' && !isObject(payload)) {
+    return no(`${name} takes nothing, a reason, or { ${known.join(', ')} }; it was given ${show(payload)}`);
+  }
+  const fields: Record<string, unknown> = typeof payload === 'string' ? { reason: payload } : (payload ?? {});
+  const unknown = Object.keys(fields).find((key) => !known.includes(key) && fields[key] !== undefined);
+  if (unknown !== undefined) return no(`${name}: ${unknown} is not known; known are ${known.join(', ')}`);
+  const wrong = checkWords(fields);
+  if (wrong) return no(`${name}: ${wrong}`);
+  return yes(Object.fromEntries(Object.entries(fields).filter(([, value]) => value)) as Record<string, string>);
+}
+
+function isAtEnd(state: ThreadState): boolean {
+  return state.mode === 'one-shot' && state.run !== null && isOver(state.run);
 }
 
 export function checkSend(state: ThreadState, payload: unknown): Checked<SendRequest> {
   const request = typeof payload === 'string' || Array.isArray(payload) ? { input: payload } : payload;
   if (!isObject(request)) return no(`sendMessage takes a text, a list of parts, or { input, id }; it was given ${show(payload)}`);
-  const wrong = checkInput(request.input);
+  const { input, id, delivery = 'next-turn', correlationId, model, settings, limits, tools } = request;
+  const wrong = checkInput(input) ?? checkOverrides({ model, settings, limits, tools });
   if (wrong) return no(wrong);
-  if (request.id !== undefined && (typeof request.id !== 'string' || !/^(?!msg_)[\w.:-]{1,128}$/.test(request.id))) {
-    return no(
-      `sendMessage: id must be 1 to 128 letters, digits or . _ : - and not begin with msg_, which ours do; it is ${show(request.id)}`,
-    );
+  if (id !== undefined && (typeof id !== 'string' || !/^(?!msg_)[\w.:-]{1,128}$/.test(id))) {
+    return no(`sendMessage: id must be 1 to 128 letters, digits or . _ : - and not begin with msg_, which ours do; it is ${show(id)}`);
   }
-  if (state.closed || (state.mode === 'one-shot' && state.run && isOver(state.run))) {
-    return no(`thread "${state.threadId}" is closed to new messages; start a new thread`);
+  if (!deliveries.includes(delivery as Delivery)) {
+    return no(`sendMessage: delivery must be one of ${deliveries.map((d) => `"${d}"`).join(', ')}; it is ${show(delivery)}`);
   }
-  if (state.queue.length > 0 && bytesOf(state.queue) + bytesOf(request.input) > maxQueueBytes) {
-    return no(`messages of ${bytesOf(state.queue)} bytes already wait in thread "${state.threadId}"; wait for the run to take them in`);
+  if (correlationId !== undefined && typeof correlationId !== 'string') {
+    return no(`sendMessage: correlationId must be a text; it is ${show(correlationId)}`);
   }
-  if (state.queue.length >= maxQueue)
-    return no(`${maxQueue} messages already wait in thread "${state.threadId}"; wait for the run to take them in`);
-  return yes({ input: request.input as Content, ...(request.id ? { id: request.id as string } : {}) });
+  const overrides = withoutUndefined({ model, settings, limits, tools }) as Overrides;
+  // Sent again, it is answered as before, whatever has become of the thread since.
+  const again = id !== undefined && receiptOf(state, id as string) !== undefined;
+  const refused = again ? undefined : whyNotTaken(state, input as Content, delivery as Delivery, correlationId, overrides);
+  if (refused) return no(refused);
+  return yes({
+    input: input as Content,
+    ...(id ? { id: id as string } : {}),
+    ...(delivery === 'next-turn' ? {} : { delivery: delivery as Delivery }),
+    ...(correlationId ? { correlationId } : {}),
+    ...overrides,
+  });
+}
+
+const deliveries: readonly Delivery[] = ['next-turn', 'now', 'after-run'];
+
+function whyNotTaken(
+  state: ThreadState,
+  input: Content,
+  delivery: Delivery,
+  correlationId: string | undefined,
+  overrides: Overrides,
+): string | undefined {
+  const { threadId, queue } = state;
+  if (state.closed || isAtEnd(state)) return `thread "${threadId}" is closed to new messages; start a new thread`;
+  if (delivery === 'after-run' && state.mode === 'one-shot') {
+    return `sendMessage: thread "${threadId}" ends with its run, so nothing comes after it; start a conversation, or send with delivery "next-turn"`;
+  }
+  if (Object.keys(overrides).length > 0 && activeRun(state) && delivery !== 'after-run') {
+    return `sendMessage: ${Object.keys(overrides).join(', ')} hold for the run that a message begins, and a run is going on; send with delivery "after-run"`;
+  }
+  const waitsFor = activeRun(state)?.suspension?.correlationId;
+  if (correlationId !== undefined && correlationId !== waitsFor) {
+    return `sendMessage: no reply to "${correlationId}" is waited for in thread "${threadId}"${waitsFor ? `; one to "${waitsFor}" is` : ''}`;
+  }
+  if (queue.length > 0 && bytesOf(queue) + bytesOf(input) > maxQueueBytes) {
+    return `messages of ${bytesOf(queue)} bytes already wait in thread "${threadId}"; wait for the run to take them in`;
+  }
+  return queue.length >= maxQueue
+    ? `${maxQueue} messages already wait in thread "${threadId}"; wait for the run to take them in`
+    : undefined;
+}
+
+function withoutUndefined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
 export function checkSubmit(state: ThreadState, payload: unknown): Checked<SubmitRequest> {
@@ -79,6 +198,8 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
   if (!Array.isArray(outputs) || outputs.length === 0) {
     return no(`submitToolOutputs takes { outputs: [{ toolCallId, output }] }; it was given ${show(payload)}`);
   }
+  const who = checkDecider('submitToolOutputs', isObject(payload) ? payload : {});
+  if (!who.ok) return who;
   const seen = new Set<string>();
   const accepted: ToolOutput[] = [];
   for (const [i, item] of outputs.entries()) {
@@ -89,7 +210,7 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
     if (item.isError !== undefined && typeof item.isError !== 'boolean')
       return no(`submitToolOutputs: outputs[${i}].isError must be true or false`);
     if (seen.has(id)) return no(`submitToolOutputs: "${id}" is answered twice; each pending call is answered exactly once`);
-    const wrong = notWaitingFor(state, id, 'awaiting-output');
+    const wrong = notWaitingFor(state, id, 'awaiting-output') ?? notEntitled(state, id, who.request);
     if (wrong) return no(`submitToolOutputs: ${wrong}`);
     seen.add(id);
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
@@ -97,7 +218,7 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
   // As the model will see them: what is not text becomes JSON, and JSON within JSON is longer.
   if (bytesOf(accepted.map(({ output }) => toContent(output))) > maxMessageBytes)
     return no(`submitToolOutputs: the outputs are larger than ${maxMessageBytes} bytes; store them elsewhere and submit a reference`);
-  return yes({ outputs: accepted });
+  return yes({ outputs: accepted, ...who.request });
 }
 
 export function checkDecision(state: ThreadState, payload: unknown): Checked<DecisionRequest> {
@@ -105,9 +226,11 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   if (!isObject(request) || typeof request.toolCallId !== 'string') {
     return no(`approve takes { toolCallId, approved?, by?, reason?, arguments? }; it was given ${show(payload)}`);
   }
-  const { toolCallId, approved = true, by, reason, arguments: edited } = request;
+  const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more } = request;
   if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
-  const words = checkWords({ reason, by });
+  const who = checkDecider('approve', request);
+  if (!who.ok) return who;
+  const words = checkWords({ reason });
   if (words) return no(`approve: ${words}`);
   if (edited !== undefined && !isObject(edited)) return no(`approve: arguments must be an object; it is ${show(edited)}`);
   if (edited !== undefined && !approved) return no('approve: a refusal has no arguments to edit');
@@ -115,42 +238,65 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   if (edited !== undefined && bytesOf(JSON.stringify(edited)) > maxEditedBytes) {
     return no(`approve: the edited arguments are larger than ${maxEditedBytes} bytes; store what is large where the tool can read it`);
   }
-  const wrong = notWaitingFor(state, toolCallId, 'awaiting-approval');
+  if (remember !== undefined && remember !== 'thread' && remember !== 'agent')
+    return no(`approve: remember must be "thread" or "agent"; it is ${show(remember)}`);
+  if (remember !== undefined && !approved) return no('approve: only what is approved can be remembered');
+  if (stop !== undefined && typeof stop !== 'boolean') return no(`approve: stop must be true or false; it is ${show(stop)}`);
+  if (stop && approved) return no('approve: stop belongs to a refusal');
+  if (more !== undefined && !(typeof more === 'number' && Number.isFinite(more) && more > 0))
+    return no(`approve: more must be a number above 0; it is ${show(more)}`);
+  const ofLimit = activeRun(state)?.limitAsk?.id === toolCallId;
+  if (more !== undefined && !ofLimit) return no('approve: more is for a limit that a person is asked about; this is a call');
+  if (ofLimit && edited) return no('approve: a limit has no arguments; say how much more of it with more');
+  const wrong = ofLimit
+    ? undefined
+    : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request));
   if (wrong) return no(`approve: ${wrong}`);
   return yes({
     toolCallId,
     approved,
-    ...(by ? { by: by as string } : {}),
+    ...who.request,
     ...(reason ? { reason: reason as string } : {}),
     ...(edited ? { arguments: edited } : {}),
+    ...(remember ? { remember } : {}),
+    ...(stop ? { stop } : {}),
+    ...(more ? { more: more as number } : {}),
   });
 }
 
-/** Why this can't be a message, or undefined. */
-export function checkInput(input: unknown): string | undefined {
-  if (typeof input === 'string') {
-    if (input.trim() === '') return 'the input is empty: give a text, or parts with a text or an image';
-  } else if (!Array.isArray(input)) {
-    return `the input must be a text or a list of parts ({ type: "text", text } or { type: "image", url }); it is ${show(input)}`;
-  } else {
-    if (input.length === 0) return 'the input is empty: give a text, or parts with a text or an image';
-    const wrong = input.map(checkPart).find((reason) => reason !== undefined);
-    if (wrong) return wrong;
-  }
-  const bytes = bytesOf(input);
-  return bytes > maxMessageBytes
-    ? `the input has ${bytes} bytes; at most ${maxMessageBytes} fit into a message: store it where the agent's tools can read it and send a reference`
-    : undefined;
+interface Decider {
+  by?: string;
+  groups?: string[];
 }
 
-function checkPart(part: unknown, i: number): string | undefined {
-  const known = part as Part;
-  if (!isObject(part)) return `part ${i} of the input must be an object; it is ${show(part)}`;
-  if (known.type === 'text') return typeof known.text === 'string' ? undefined : `part ${i} of the input has no text`;
-  if (known.type !== 'image') return `part ${i} of the input has the type ${show(part.type)}; known are "text" and "image"`;
-  return typeof known.url === 'string' && /^(https?:\/\/|data:image\/)/.test(known.url)
-    ? undefined
-    : `part ${i} of the input is an image without a usable url (https: or data:image/…)`;
+function checkDecider(name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
+  const words = checkWords({ by });
+  if (words) return no(`${name}: ${words}`);
+  if (
+    groups !== undefined &&
+    !(Array.isArray(groups) && groups.length <= 100 && groups.every((g) => typeof g === 'string' && g.length <= 200))
+  ) {
+    return no(`${name}: groups must be a list of names; it is ${show(groups)}`);
+  }
+  return yes({ ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) });
+}
+
+/** Whether someone may answer for a call that waits, and has not done so already. */
+function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decider): string | undefined {
+  const call = activeRun(state)?.calls.find((c) => c.id === id);
+  if (!call) return undefined;
+  const policy = askPolicyOf(call.verdict, call.phase);
+  const { users = [], approvers = 1 } = policy ?? {};
+  const asked = call.ask?.groups ?? policy?.groups ?? [];
+  if (users.length + asked.length > 0 && !(by !== undefined && users.includes(by)) && !asked.some((group) => groups.includes(group))) {
+    const who = [...users, ...asked.map((group) => `members of "${group}"`)].join(', ');
+    return `"${id}" (${call.name}) is for ${who} to answer; ${by ? `"${by}"${groups.length > 0 ? ` (${groups.join(', ')})` : ''} is none of them` : 'say who you are with by, and groups'}`;
+  }
+  if (call.phase !== 'awaiting-approval' || approvers === 1) return undefined;
+  if (!by) return `"${id}" (${call.name}) needs ${approvers} people to agree; say who you are with by`;
+  return call.ask?.votes.includes(by)
+    ? `"${by}" has agreed to "${id}" (${call.name}) already; ${approvers - call.ask.votes.length} more must`
+    : undefined;
 }
 
 function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): string | undefined {
@@ -162,8 +308,8 @@ function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']
   const hint =
     waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
   if (!call) {
-    const decided = state.messages.some((m) => m.role === 'tool' && m.toolCallId === id);
-    return decided ? `"${id}" was answered already` : `"${id}" does not wait for ${what}${hint}`;
+    const answered = state.messages.some((m) => m.role === 'tool' && m.toolCallId === id);
+    return answered ? `"${id}" was answered already${byWhom(state, id)}` : `"${id}" does not wait for ${what}${hint}`;
   }
   const was: Record<CallState['phase'], string> = {
     done: 'has its outcome already',
@@ -172,7 +318,15 @@ function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']
     'awaiting-approval': 'waits for an approval, not for an output',
     'awaiting-output': 'waits for its output, not for an approval',
   };
-  return `"${id}" (${call.name}) ${was[call.phase]}${hint}`;
+  return `"${id}" (${call.name}) ${was[call.phase]}${byWhom(state, id)}${hint}`;
+}
+
+/** Who decided a call, so that whoever comes late knows whom to ask. */
+function byWhom({ log }: ThreadState, id: string): string {
+  const decided = log.findLast((record) => record.type === 'agent.approval.decided' && record.data.toolCallId === id);
+  if (!decided) return '';
+  const { approved, by, source } = decided.data;
+  return ` (${approved ? 'approved' : 'refused'}${by ? ` by ${by}` : source === 'deadline' ? ' by its deadline' : ''}, ${new Date(decided.at).toISOString()})`;
 }
 
 function checkWords(words: Record<string, unknown>): string | undefined {
@@ -182,15 +336,4 @@ function checkWords(words: Record<string, unknown>): string | undefined {
     if (value.length > maxWords) return `${name} has ${value.length} characters; at most ${maxWords}`;
   }
   return undefined;
-}
-
-/** A value as it can stand in an error message. */
-export function show(value: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch {
-    // A circle or a bigint: not JSON, and still to be named.
-  }
-  return excerpt(text ?? String(value), 120);
 }

@@ -1,25 +1,59 @@
+import { type AtLimit, limitNames } from './agent';
+import { checkInput, show } from './check-input';
+import { bytesOf } from './context/carry';
 import { isObject } from './json';
-import { checkInput, show } from './requests';
 
 /** Why a thread can't be started with this, or undefined. Says which field, what it is, and what it should be. */
 export function checkThreadInput(input: unknown): string | undefined {
   if (!isObject(input)) return `a thread is started with { agent, input }; it was given ${show(input)}`;
-  const { agent, mode, model, settings, limits, strategy, idleTimeoutMs } = input;
+  const { agent, mode, idleTimeoutMs } = input;
   if (typeof agent !== 'string' || agent.trim() === '') return `agent must be the name of an agent; it is ${show(agent)}`;
   const wrong = checkInput(input.input);
   if (wrong) return wrong;
   if (mode !== undefined && mode !== 'one-shot' && mode !== 'conversation')
     return `mode must be "one-shot" or "conversation"; it is ${show(mode)}`;
+  if (idleTimeoutMs !== undefined && !(isCount(idleTimeoutMs) && idleTimeoutMs <= longestIdleMs))
+    return `idleTimeoutMs must be a whole number of milliseconds, at most ${longestIdleMs} (ten years; 0 is for ever); it is ${show(idleTimeoutMs)}`;
+  return unknownKey(input, ['agent', 'input', 'mode', 'idleTimeoutMs', ...overrideKeys]) ?? checkOverrides(input);
+}
+
+const overrideKeys = ['model', 'settings', 'limits', 'threadLimits', 'atLimit', 'strategy', 'tools'];
+
+/** What is wrong with what a thread, or the run that a message begins, is to do differently from its agent. */
+export function checkOverrides(fields: Record<string, unknown>): string | undefined {
+  const { model, settings, limits, threadLimits, atLimit, strategy, tools } = fields;
   if (model !== undefined && (typeof model !== 'string' || model.trim() === ''))
     return `model must be a model's name; it is ${show(model)}`;
   if (strategy !== undefined && !['by-effect', 'sequential', 'parallel'].includes(strategy as string)) {
     return `strategy must be "by-effect", "sequential" or "parallel"; it is ${show(strategy)}`;
   }
-  if (idleTimeoutMs !== undefined && !(isCount(idleTimeoutMs) && idleTimeoutMs <= longestIdleMs))
-    return `idleTimeoutMs must be a whole number of milliseconds, at most ${longestIdleMs} (ten years; 0 is for ever); it is ${show(idleTimeoutMs)}`;
-  const unknown = unknownKey(input, ['agent', 'input', 'mode', 'model', 'settings', 'limits', 'strategy', 'idleTimeoutMs']);
-  if (unknown) return unknown;
-  return checkSettings(settings) ?? checkLimits(limits);
+  if (atLimit !== undefined && !atLimits.includes(atLimit as AtLimit)) {
+    return `atLimit must be one of ${atLimits.map((way) => JSON.stringify(way)).join(', ')}; it is ${show(atLimit)}`;
+  }
+  return checkSettings(settings) ?? checkLimits(limits) ?? checkLimits(threadLimits, 'threadLimits') ?? checkTools(tools);
+}
+
+const mostToolBytes = 100_000;
+
+function checkTools(tools: unknown): string | undefined {
+  if (tools === undefined) return undefined;
+  if (!Array.isArray(tools)) return `tools must be a list of { name, description, parameters }; it is ${show(tools)}`;
+  const seen = new Set<string>();
+  for (const [i, tool] of tools.entries()) {
+    const { name, description, parameters } = isObject(tool) ? tool : {};
+    if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+      return `tools[${i}].name must be 1 to 64 letters, digits, _ or -; it is ${show(name)}`;
+    if (seen.has(name)) return `tools[${i}]: two tools are named "${name}"; the model could not tell them apart`;
+    if (typeof description !== 'string' || description.trim() === '')
+      return `tools[${i}] ("${name}") has no description; the model chooses tools by it`;
+    if (!isObject(parameters) || parameters.type !== 'object')
+      return `tools[${i}] ("${name}").parameters must be a JSON Schema of an object; it is ${show(parameters)}`;
+    const unknown = unknownKey(tool as Record<string, unknown>, ['name', 'description', 'parameters'], `tools[${i}].`);
+    if (unknown) return unknown;
+    seen.add(name);
+  }
+  const bytes = bytesOf(tools);
+  return bytes > mostToolBytes ? `tools have ${bytes} bytes; at most ${mostToolBytes} go with a request` : undefined;
 }
 
 export function checkSettings(settings: unknown): string | undefined {
@@ -46,15 +80,21 @@ export function checkSettings(settings: unknown): string | undefined {
   return undefined;
 }
 
-export function checkLimits(limits: unknown): string | undefined {
+export function checkLimits(limits: unknown, field = 'limits'): string | undefined {
   if (limits === undefined) return undefined;
-  if (!isObject(limits)) return `limits must be an object; it is ${show(limits)}`;
+  if (!isObject(limits)) return `${field} must be an object; it is ${show(limits)}`;
   for (const [name, value] of Object.entries(limits)) {
-    if (name !== 'turns' && name !== 'toolCalls') return `limits.${name} is not a limit; known are turns and toolCalls`;
-    if (value !== undefined && !isCount(value)) return `limits.${name} must be a whole number, 0 or more; it is ${show(value)}`;
+    if (!(limitNames as readonly string[]).includes(name)) return `${field}.${name} is not a limit; known are ${limitNames.join(', ')}`;
+    if (value === undefined) continue;
+    if (name === 'costUsd' && !(typeof value === 'number' && Number.isFinite(value) && value >= 0)) {
+      return `${field}.costUsd must be a number of dollars, 0 or more; it is ${show(value)}`;
+    }
+    if (name !== 'costUsd' && !isCount(value)) return `${field}.${name} must be a whole number, 0 or more; it is ${show(value)}`;
   }
   return undefined;
 }
+
+const atLimits: readonly AtLimit[] = ['stop', 'summarize', 'hand-out', 'ask', 'fail'];
 
 /** Beyond what the server's timers are good for. */
 const longestIdleMs = 10 * 365 * 24 * 3_600_000;

@@ -31,13 +31,48 @@ export interface ToolRetry {
  * so that workflow code decides on recorded facts only.
  */
 export type Verdict =
-  | { kind: 'run'; effect: Effect; timeoutMs: number; approval?: Approval; retry?: ToolRetry }
-  | { kind: 'external'; approval?: Approval }
-  | { kind: 'reject'; error: ToolError };
+  /** `background`: the model gets a placeholder at once, and the result later, as a message. */
+  | { kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true }
+  /** Answered from outside; `ask` says by whom and until when, `question` that a person is asked something. */
+  | { kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true }
+  /** The model says that it is done. */
+  | { kind: 'done'; message?: string }
+  /** `stop`: the run ends with it. */
+  | { kind: 'reject'; error: ToolError; stop?: true };
 
-/** Present when a person must agree first. `reason` says why it is asked, where there is something to say. */
-export interface Approval {
+/** What happens when nobody answered by the deadline. `deny`: the call is refused; of a question, it fails. */
+export type DeadlineAction = 'deny' | 'approve' | 'ask-again' | 'cancel' | { escalate: string[] };
+
+/** How people are asked. Everything unset: anyone may answer, one is enough, and there is no deadline. */
+export interface AskPolicy {
+  /** Why it is asked. */
   reason?: string;
+  /** Who may answer: these users, and members of these groups. */
+  users?: string[];
+  groups?: string[];
+  /** How many different people must agree; one refusal is enough. Default 1. */
+  approvers?: number;
+  /** Milliseconds from when it is asked, and again from each escalation. */
+  deadlineMs?: number;
+  /** At the first deadline the first of these, and so on; `ask-again` at the end repeats. When the list is at its end: `deny`. */
+  onDeadline?: DeadlineAction[];
+  /** What a decision with `remember` allows from then on. */
+  remember?: PermissionRule[];
+}
+
+/** Calls of a tool: all of them, or those whose command begins with these words. */
+export interface PermissionRule {
+  tool: string;
+  prefix?: string[];
+}
+
+/** A run that rests until someone replies. */
+export interface Suspension {
+  /** By which the reply finds it. */
+  correlationId: string;
+  /** Milliseconds until the run expires. Default 7 days. */
+  ttlMs?: number;
+  metadata?: JsonObject;
 }
 
 export interface ToolError {
@@ -60,6 +95,8 @@ export interface ToolOutcome {
   durationMs?: number;
   /** Attempts the call needed, when more than one. */
   attempts?: number;
+  /** The tool asks that the run rest after this turn. */
+  suspend?: Suspension;
 }
 
 /** A tool result that a person or another program supplies for a tool without `execute`. */

@@ -1,26 +1,82 @@
 import { utf8Length } from './context/carry';
+import { limitWords } from './decide';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
 import { excerpt } from './json';
 import { join } from './log';
 import type { Message } from './message';
-import { activeRun, type ThreadState } from './state';
+import { activeRun, type CallState, type ThreadState } from './state';
+import type { AskPolicy, Verdict } from './tool';
 
 /** What waits for someone outside. */
 export function pendingCalls(state: ThreadState): PendingCall[] {
-  return (activeRun(state)?.calls ?? []).flatMap((call): PendingCall[] => {
-    if (call.phase !== 'awaiting-approval' && call.phase !== 'awaiting-output') return [];
-    const kind = call.phase === 'awaiting-approval' ? 'approval' : 'output';
-    const reason = call.verdict.kind === 'reject' ? undefined : call.verdict.approval?.reason;
-    return [
-      {
-        kind,
-        toolCallId: call.id,
-        name: call.name,
-        arguments: argumentsOf(state, call.id),
-        ...(reason && kind === 'approval' ? { reason } : {}),
-      },
-    ];
-  });
+  const run = activeRun(state);
+  if (!run) return [];
+  const { limitAsk, suspension } = run;
+  return [
+    ...run.calls.flatMap((call) => pendingCall(state, call)),
+    ...(limitAsk
+      ? [
+          {
+            kind: 'limit' as const,
+            toolCallId: limitAsk.id,
+            name: limitAsk.limit,
+            arguments: '',
+            ...since(limitAsk),
+            reason: limitWords(limitAsk),
+          },
+        ]
+      : []),
+    ...(suspension && run.status === 'suspended'
+      ? [
+          {
+            kind: 'reply' as const,
+            toolCallId: suspension.correlationId,
+            name: 'reply',
+            arguments: '',
+            ...since(suspension),
+            dueAt: iso(suspension.expiresAt),
+          },
+        ]
+      : []),
+  ];
+}
+
+function pendingCall(state: ThreadState, { id, name, phase, verdict, ask }: CallState): PendingCall[] {
+  if (phase !== 'awaiting-approval' && phase !== 'awaiting-output') return [];
+  const approval = phase === 'awaiting-approval';
+  const policy = askPolicyOf(verdict, phase);
+  const question = verdict.kind === 'external' && verdict.question;
+  const groups = ask?.groups ?? policy?.groups;
+  return [
+    {
+      kind: approval ? 'approval' : question ? 'question' : 'output',
+      toolCallId: id,
+      name,
+      arguments: argumentsOf(state, id),
+      ...(policy?.reason && { reason: policy.reason }),
+      ...(policy?.users && { users: policy.users }),
+      ...(groups && { groups }),
+      ...(policy?.approvers && { approvers: policy.approvers }),
+      ...(ask && since(ask)),
+      ...(ask?.dueAt !== undefined && { dueAt: iso(ask.dueAt) }),
+      ...(ask && ask.votes.length > 0 && { votes: ask.votes }),
+      ...(approval && policy?.remember && { remember: policy.remember }),
+    },
+  ];
+}
+
+/** How a call that waits is asked about: for its approval, or for its output. */
+export function askPolicyOf(verdict: Verdict, phase: CallState['phase']): AskPolicy | undefined {
+  if (phase === 'awaiting-approval') return verdict.kind === 'run' || verdict.kind === 'external' ? verdict.approval : undefined;
+  return verdict.kind === 'external' ? verdict.ask : undefined;
+}
+
+function since({ since: at }: { since: number }): { since: string } {
+  return { since: iso(at) };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
 }
 
 /** The arguments that a call of the current turn runs with: the model's own text, unless a person edited them. */
@@ -33,6 +89,7 @@ export function argumentsOf(state: ThreadState, callId: string): string {
 
 export function threadStatus(state: ThreadState): RunStatus | 'idle' {
   if (!state.run) return 'queued';
+  if (state.paused && state.run.status === 'in_progress') return 'paused';
   return state.mode === 'conversation' && !activeRun(state) ? (state.queue.length > 0 ? 'queued' : 'idle') : state.run.status;
 }
 

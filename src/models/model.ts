@@ -10,6 +10,8 @@ export interface ModelRequest {
   instructions: string;
   messages: readonly Message[];
   tools: readonly ToolSpec[];
+  /** The answer is to be JSON that fits this schema. */
+  answer?: JsonObject;
   settings: ModelSettings;
 }
 

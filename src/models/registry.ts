@@ -6,7 +6,7 @@ export interface Models {
    * `openai/gpt-5` is model `gpt-5` of provider `openai`. A name whose prefix is no provider's goes whole to the default provider,
    * because compatible servers have names like `meta/llama-3`. Throws `ModelFailure` where there is nothing to call.
    */
-  resolve(name: string): { provider: ModelProvider; model: string };
+  resolve(name: string): { provider: ModelProvider; model: string; providerName?: string };
 }
 
 const defaultProvider = 'openai';
@@ -29,7 +29,7 @@ export function createModels(providers: Record<string, ModelProvider>): Models {
         const names = [...known.keys()].join(', ') || 'none';
         throw new ModelFailure('bad-request', `No provider for model '${name}'. Registered providers: ${names}. Write provider/model.`);
       }
-      return { provider, model };
+      return { provider, model, providerName: named ? name.slice(0, slash) : defaultProvider };
     },
   };
 }

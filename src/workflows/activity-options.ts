@@ -26,6 +26,19 @@ export const requestCancelOptions: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumAttempts: 10 },
 };
 
+/** Code of the user's, which has timeouts of its own: these bound a worker that is lost, and every hook of a name together. */
+export const runHooksOptions: ActivityOptions = {
+  startToCloseTimeout: '10m',
+  heartbeatTimeout: quickHeartbeat,
+  cancellationType,
+  retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: 20 },
+};
+
+export const rememberRulesOptions: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumAttempts: 5 },
+};
+
 export const callModelOptions: ActivityOptions = {
   // The longest answers of reasoning models take tens of minutes; a stalled stream is ended by the activity's own idle timeout.
   startToCloseTimeout: '1h',

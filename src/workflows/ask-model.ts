@@ -1,34 +1,68 @@
-import { ActivityFailure, ApplicationFailure, proxyActivities, sleep } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation, proxyActivities, sleep } from '@temporalio/workflow';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep } from '../contract/activities';
+import type { ModelSettings } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
-import type { Message } from '../core/message';
-import { type RunState, type ThreadState, transcriptRef } from '../core/state';
+import { limitWords, type RunEnd } from '../core/decide';
+import { type Message, noUsage } from '../core/message';
+import { inForce, type RunState, stepIdOf, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
 import { callModelOptions } from './activity-options';
+import { newId } from './record';
+import { takeInResults } from './take-in';
 import type { Thread } from './thread';
 
 const { callModel } = proxyActivities<Activities>(callModelOptions);
 
+/** What is asked of one model call in particular. */
+export interface ModelWishes {
+  model?: string;
+  settings?: ModelSettings;
+  instructions?: string;
+  /** No tools: the words are wanted. Said to the model last, and not kept. */
+  closing?: { prompt: string };
+}
+
+export interface Asked {
+  step: ModelStep;
+  model: string;
+}
+
+/** One model call. `superseded`: a message came that could not wait for its end. */
+export async function askModel(thread: Thread, messageId: string, wishes: ModelWishes = {}): Promise<Asked | 'superseded'> {
+  const scope = new CancellationScope();
+  thread.modelCall = scope;
+  try {
+    return await scope.run(() => askUntilAnswered(thread, messageId, wishes));
+  } catch (error) {
+    // Where the run itself was cancelled meanwhile, that is what counts.
+    if (thread.superseded && isCancellation(error) && !CancellationScope.current().consideredCancelled) return 'superseded';
+    throw error;
+  } finally {
+    delete thread.modelCall;
+    delete thread.superseded;
+  }
+}
+
 /**
- * One model call. The activity is given a reference to the transcript; where it can't get at the messages it says from where on,
+ * The activity is given a reference to the transcript; where it can't get at the messages it says from where on,
  * and is given them inline: slower, never stuck. A transcript too long for the model is shortened, once.
  */
-export async function askModel(thread: Thread, messageId: string): Promise<{ step: ModelStep; model: string }> {
+async function askUntilAnswered(thread: Thread, messageId: string, wishes: ModelWishes): Promise<Asked> {
   const { state } = thread;
-  const model = state.overrides.model ?? state.facts?.model ?? '';
+  const model = wishes.model ?? inForce(state).model ?? '';
   let inline: CallModelRequest['inline'];
   let shortened = false;
   for (let tries = 1; ; tries++) {
     try {
-      return { step: await call(state, messageId, model, inline), model };
+      return { step: await call(state, messageId, { ...wishes, model }, inline), model };
     } catch (error) {
       const missingFrom = missing(error);
       if (missingFrom !== undefined && tries < patience) {
         inline = inlinePart(state, missingFrom);
         // Too much to pass inline: the reason why it could not be asked for (no free worker, a busy server) goes away with time.
         if (!inline) await sleep(Math.min(1_000 * 2 ** tries, 30_000));
-      } else if (!shortened && failureType(error) === 'context-length' && shorten(thread)) {
+      } else if (!shortened && failureType(error) === 'context-length' && shorten(thread, 'context-length')) {
         shortened = true;
       } else {
         throw error;
@@ -37,12 +71,17 @@ export async function askModel(thread: Thread, messageId: string): Promise<{ ste
   }
 }
 
-function call(state: ThreadState, messageId: string, model: string, inline: CallModelRequest['inline']): Promise<ModelStep> {
+function call(
+  state: ThreadState,
+  messageId: string,
+  { model, settings: wished, instructions, closing }: ModelWishes & { model: string },
+  inline: CallModelRequest['inline'],
+): Promise<ModelStep> {
   const run = state.run as RunState;
-  const { settings } = state.overrides;
-  const context = lastContext(state);
+  const { tools, settings = wished } = inForce(state);
   const said = justSaid(state);
-  return callModel.executeWithOptions({ ...callModelOptions, summary: modelSummary(run.turn, model, context) }, [
+  const summary = closing ? `closing words · ${model}` : modelSummary(run.turn, model, run.context);
+  return callModel.executeWithOptions({ ...callModelOptions, summary }, [
     {
       agent: state.agent,
       model,
@@ -51,7 +90,11 @@ function call(state: ThreadState, messageId: string, model: string, inline: Call
       messageId,
       transcript: transcriptRef(state),
       ...(said.length > 0 && { said }),
-      ...(settings && { settings }),
+      ...(settings && { settings: { ...settings, ...wished } }),
+      ...(instructions && { instructions }),
+      ...(closing && { closing }),
+      ...(tools && { extraTools: tools }),
+      ...(state.rules.length > 0 && { rules: state.rules }),
       ...(inline && { inline }),
     },
   ]);
@@ -71,13 +114,6 @@ function justSaid({ messages }: ThreadState): Message[] {
   return bytesOf(said) <= saidBytes ? said : [];
 }
 
-/** Tokens of the last call: about what the next one will send. */
-function lastContext(state: ThreadState): number {
-  const last = state.log.findLast((record) => record.type === 'thread.message.completed');
-  const usage = last?.data.usage as { inputTokens: number; outputTokens: number } | undefined;
-  return usage ? usage.inputTokens + usage.outputTokens : 0;
-}
-
 /** Tries to get the transcript to the model, about a quarter of an hour; then nothing but a person will help. */
 const patience = 40;
 
@@ -89,12 +125,14 @@ function inlinePart(state: ThreadState, from: number): CallModelRequest['inline'
 }
 
 /** Halves the transcript; false where nothing of it may go. */
-function shorten({ state, record }: Thread): boolean {
+export function shorten(thread: Thread, reason: 'context-length' | 'requested'): boolean {
+  const { state, record } = thread;
+  if (reason === 'requested') delete thread.compact;
   const before = bytesOf(state.messages);
   const fitted = fit(state.messages, before / 2);
   if (!fitted || fitted.bytes >= before) return false;
   const { messages, ...counts } = fitted;
-  record('thread.context.compacted', { reason: 'context-length', ...counts }, { transcript: { messages, hash: hashOf(messages) } });
+  record('thread.context.compacted', { reason, ...counts }, { transcript: { messages, hash: hashOf(messages) } });
   return true;
 }
 
@@ -105,4 +143,40 @@ function missing(error: unknown): number | undefined {
 
 function failureType(error: unknown): string | undefined | null {
   return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
+}
+
+const sumUpPrompt = `You have reached the limit of what you may spend on this. Without calling tools, sum up: what was done, what was found out, and what is left to do.`;
+
+/** The run ends at a limit with the model's own summary of it. */
+export async function sumUp(thread: Thread, end: Extract<RunEnd, { type: 'incomplete' }>): Promise<RunEnd> {
+  const run = thread.state.run as RunState;
+  takeInResults(thread, stepIdOf(run));
+  const words = await closingWords(thread, sumUpPrompt, `${limitWords(end)} A summary could not be made.`);
+  return { ...end, output: `[${end.limit === 'turns' ? 'Max Iterations Reached' : `Limit Reached: ${end.limit}`}] ${words}` };
+}
+
+/** A model call without tools whose words are told and not kept in the transcript. Where it fails, the words are `otherwise`. */
+export async function closingWords(thread: Thread, prompt: string, otherwise: string): Promise<string> {
+  const { state, record } = thread;
+  const stepId = stepIdOf(state.run as RunState);
+  try {
+    const { step, model } = await askUntilAnswered(thread, newId('msg'), { closing: { prompt } });
+    const { usage, durationMs, costUsd, failed } = step;
+    const output = (step.refusal || step.text).trim() || otherwise;
+    record('agent.run.summarized', {
+      stepId,
+      output,
+      usage,
+      model,
+      durationMs,
+      ...(costUsd !== undefined && { costUsd }),
+      ...(failed && { attempts: failed }),
+    });
+    return output;
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    const failed = error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
+    record('agent.run.summarized', { stepId, output: otherwise, usage: noUsage, model: inForce(state).model ?? '', durationMs: 0, failed });
+    return otherwise;
+  }
 }

@@ -1,40 +1,118 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  CancellationScope,
-  CancelledFailure,
-  condition,
-  isCancellation,
-  proxyActivities,
-  TimeoutFailure,
-} from '@temporalio/workflow';
-import { type Activities, failureTypes } from '../contract/activities';
-import { affordableCalls, limitsOf, type RunEnd } from '../core/decide';
-import { type CallState, type RunState, stepIdOf } from '../core/state';
-import type { ToolOutcome, Verdict } from '../core/tool';
-import { argumentsOf, pendingCalls, toolSummary } from '../core/views';
-import { runToolOptions } from './activity-options';
-import { changeStatus, finishCall } from './requests';
-import { publishStatus } from './search-attributes';
+import { ApplicationFailure, condition } from '@temporalio/workflow';
+import { limitWords, type RunEnd } from '../core/decide';
+import { excessCalls, reached } from '../core/spent';
+import { type CallState, inForce, type RunState } from '../core/state';
+import type { ToolStrategy } from '../core/tool';
+import { awaitPeople, requestApproval } from './ask-people';
+import { shouldCarryOver } from './carry-over';
+import { callOf, finishCall, refuseCall, skipCalls } from './finish-call';
+import { atLimit, heldBack, restUntilAnswered, throwIfCancelled } from './gates';
+import { runHook } from './hooks';
+import { runCall } from './run-call';
 import type { Thread } from './thread';
+
+type Rested = 'carry-over' | undefined;
 
 /**
  * Follows the calls of the last answer until each has its outcome. Pure calls run side by side, the others one after another in the
- * model's order; a call that waits for a person holds up those behind it, and nothing else.
+ * model's order; a call that waits for a person holds up those behind it, and nothing else. An execution that goes on where another
+ * rested comes here with some of them done.
  */
-export async function runCalls(thread: Thread): Promise<RunEnd | undefined> {
+export async function runCalls(thread: Thread): Promise<RunEnd | Rested> {
   const run = thread.state.run as RunState;
-  const overLimit = announce(thread, run);
-  const chains = chainsOf(run.calls, thread.state.overrides.strategy ?? thread.state.facts?.strategy ?? 'by-effect');
+  rejectCalls(thread, run);
+  const end = await limitCalls(thread, run);
+  if (end === 'carry-over') return end;
+  await askForAll(thread, run);
+  const chains = chainsOf(run.calls, inForce(thread.state).strategy);
+  if ((await followAll(thread, run, chains)) === 'carry-over') return 'carry-over';
+  for (const { id, verdict } of run.calls) {
+    if (verdict.kind === 'done') finishCall(thread, id, { status: 'success', output: 'Task complete' });
+  }
+  return end;
+}
+
+/** Those that can't run have their outcome at once, and so have those behind a `done`. */
+function rejectCalls(thread: Thread, run: RunState): void {
+  const done = run.calls.findIndex(({ verdict }) => verdict.kind === 'done');
+  if (done !== -1)
+    skipCalls(thread, 'the model said before it that it is done', (call) => run.calls.findIndex(({ id }) => id === call.id) > done);
+  for (const { id, verdict, phase } of run.calls) {
+    if (phase === 'done' || verdict.kind !== 'reject') continue;
+    const { error } = verdict;
+    const status = error.name === 'PermissionDeniedError' ? 'denied' : 'rejected';
+    finishCall(thread, id, { status, output: `Error: ${error.message}`, error });
+    if (status === 'rejected') mayFail(thread, id);
+  }
+  if (run.stopped) skipCalls(thread, 'a refusal ended the run');
+}
+
+/** Calls that a limit forbids: skipped, handed out, or asked about. */
+async function limitCalls(thread: Thread, run: RunState): Promise<RunEnd | Rested> {
+  const { state, record } = thread;
+  const now = Date.now();
+  const spentUp = reached(state, now, ['tokens', 'costUsd', 'wallClockMs']);
+  const noRound = run.roundOf === run.turn ? undefined : reached(state, now, ['toolRounds']);
+  const open = run.calls.filter(({ phase, verdict }) => phase === 'ready' && (verdict.kind === 'run' || verdict.kind === 'external'));
+  const { excess, at } = excessCalls(state, now, open, noRound ?? spentUp);
+  if (!at || excess.length === 0) return run.limitAsk ? atLimit(thread, undefined) : undefined;
+
+  const way = inForce(state).atLimit;
+  if (way === 'hand-out' && at !== spentUp) {
+    record('agent.limit.handed_out', { ...at, toolCallIds: excess });
+    return undefined;
+  }
+  const end = await atLimit(thread, at);
+  if (!end) return limitCalls(thread, run);
+  if (end !== 'carry-over') skipCalls(thread, `of a limit: ${limitWords(at)}`, ({ id }) => excess.includes(id));
+  return end;
+}
+
+/** Who must agree to a call is asked, hooks first. */
+async function askForAll(thread: Thread, run: RunState): Promise<void> {
+  for (const { id } of [...run.calls]) {
+    const { phase, verdict, approved } = run.calls.find((call) => call.id === id) as CallState;
+    if (phase !== 'ready' || approved || (verdict.kind !== 'run' && verdict.kind !== 'external')) continue;
+    const own = verdict.approval;
+    const told = await runHook(thread, 'approve:tool', { call: callOf(thread, id), ...(own && { ask: own }) }, id);
+    if (told?.approved === false) {
+      refuseCall(thread, id, { reason: told.reason ?? 'a hook refused it', source: 'hook', ...(told.stop && { stop: true }) });
+    } else if (told?.approved === true) {
+      thread.record('agent.approval.decided', {
+        toolCallId: id,
+        approved: true,
+        ...(told.reason && { reason: told.reason }),
+        source: 'hook',
+      });
+    } else if (told?.ask ?? own) {
+      requestApproval(thread, id, { ...(told?.ask ?? own) });
+    }
+  }
+}
+
+/** Which calls go one after another: each inner list is a chain. What is executed outside holds up nobody. */
+function chainsOf(calls: readonly CallState[], strategy: ToolStrategy): string[][] {
+  const open = calls.filter(({ phase, verdict }) => phase !== 'done' && (verdict.kind === 'run' || verdict.kind === 'external'));
+  const alone = ({ verdict }: CallState) =>
+    verdict.kind === 'external' ||
+    strategy === 'parallel' ||
+    (strategy === 'by-effect' && verdict.kind === 'run' && verdict.effect === 'pure');
+  const ordered = open.filter((call) => !alone(call)).map((call) => call.id);
+  return [...open.filter(alone).map((call) => [call.id]), ...(ordered.length > 0 ? [ordered] : [])];
+}
+
+async function followAll(thread: Thread, run: RunState, chains: string[][]): Promise<Rested> {
+  const { state } = thread;
+  const mayCarry = () => shouldCarryOver(state, 'idle');
   // Which calls wait for someone is known by now: where none does, there is no rest to look out for. The usual turn takes this way,
   // and each promise in workflow code is dear (Temporal keeps a stack trace of it).
   if (chains.length <= 1 && !run.calls.some(waits)) {
-    for (const chain of chains) await followInOrder(thread, chain);
-    return overLimit;
+    for (const chain of chains) if ((await followInOrder(thread, chain, mayCarry)) === 'carry-over') return 'carry-over';
+    return undefined;
   }
   let broken = false;
   const following = chains.map((chain) =>
-    followInOrder(thread, chain).catch((error) => {
+    followInOrder(thread, chain, () => false).catch((error) => {
       broken = true;
       throw error;
     }),
@@ -43,128 +121,67 @@ export async function runCalls(thread: Thread): Promise<RunEnd | undefined> {
   // Each of them, not the first that fails: a tool that still runs when another call was cancelled has an outcome to come.
   const settled = Promise.allSettled([...following, work]);
 
-  const allDone = () => broken || run.calls.every((call) => call.phase === 'done');
-  const rests = () => !broken && run.calls.some(waits) && chains.every((chain) => isHeld(run, chain));
+  const nextOf = (chain: string[]) => run.calls.find((call) => chain.includes(call.id) && call.phase !== 'done');
+  const allDone = () => broken || chains.every((chain) => nextOf(chain) === undefined);
+  const allHeld = () => !allDone() && chains.every((chain) => isHeld(thread, nextOf(chain)));
+  const rests = () => allHeld() && run.calls.some(waits);
+  let carried = false;
   try {
     while (!allDone()) {
-      await condition(() => allDone() || rests());
-      if (rests()) await restUntilAnswered(thread);
+      await condition(() => allDone() || rests() || (allHeld() && mayCarry()));
+      if (allDone()) break;
+      carried = rests() ? (await restUntilAnswered(thread)) === 'carry-over' : true;
+      // What follows the calls waits in vain from here on; the next execution takes them up where they are.
+      if (carried) return 'carry-over';
     }
     await work;
   } finally {
     // Cancelled, too: what runs is told to stop, and its outcome is still recorded.
-    await settled;
+    if (!carried) await settled;
   }
-  return overLimit;
+  return undefined;
 }
 
-/** Gives every call that will not run its outcome. */
-export function skipCalls(thread: Thread, why: string): void {
-  for (const { id, phase } of thread.state.run?.calls ?? []) {
-    if (phase === 'done') continue;
-    const output = `Error: not executed, because ${why}.`;
-    finishCall(thread, id, { status: 'skipped', output });
-  }
-}
-
-/** Says of each call what is to become of it; those that can't run have their outcome at once. */
-function announce(thread: Thread, run: RunState): RunEnd | undefined {
-  let affordable = affordableCalls(thread.state, run);
-  let skipped = false;
-  for (const { id, verdict } of run.calls) {
-    if (verdict.kind === 'reject') {
-      finishCall(thread, id, { status: 'rejected', output: `Error: ${verdict.error.message}`, error: verdict.error });
-    } else if (affordable <= 0) {
-      skipped = true;
-      finishCall(thread, id, { status: 'skipped', output: 'Error: not executed, because the run has reached its limit of tool calls.' });
-    } else {
-      affordable -= 1;
-      if (verdict.approval) requestApproval(thread, run, id, verdict.approval.reason);
-    }
-  }
-  return skipped ? { type: 'incomplete', limit: 'toolCalls', max: limitsOf(thread.state).toolCalls ?? 0 } : undefined;
-}
-
-function requestApproval({ state, record }: Thread, run: RunState, id: string, reason: string | undefined): void {
-  const name = run.calls.find((call) => call.id === id)?.name ?? '';
-  record('agent.approval.requested', {
-    stepId: stepIdOf(run),
-    toolCall: { id, name, arguments: argumentsOf(state, id) },
-    ...(reason && { reason }),
-  });
-}
-
-/** Which calls go one after another: each inner list is a chain. */
-function chainsOf(calls: readonly CallState[], strategy: 'by-effect' | 'sequential' | 'parallel'): string[][] {
-  const runnable = calls.filter((call) => call.phase !== 'done' && call.verdict.kind === 'run');
-  const alone = (call: CallState) =>
-    strategy === 'parallel' || (strategy === 'by-effect' && call.verdict.kind === 'run' && call.verdict.effect === 'pure');
-  const ordered = runnable.filter((call) => !alone(call)).map((call) => call.id);
-  return [...runnable.filter(alone).map((call) => [call.id]), ...(ordered.length > 0 ? [ordered] : [])];
-}
-
-async function followInOrder(thread: Thread, chain: string[]): Promise<void> {
+async function followInOrder(thread: Thread, chain: string[], mayCarry: () => boolean): Promise<Rested> {
   for (const id of chain) {
     // A cancelled call returns what it had to say; those behind it must not start.
-    if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The run was cancelled');
-    await follow(thread, id);
+    throwIfCancelled();
+    if ((await follow(thread, id, mayCarry)) === 'carry-over') return 'carry-over';
   }
+  return undefined;
 }
 
-async function follow(thread: Thread, id: string): Promise<void> {
-  const { state, record } = thread;
-  const run = state.run as RunState;
-  const now = () => run.calls.find((call) => call.id === id) as CallState;
-  if (now().phase === 'awaiting-approval') await condition(() => now().phase !== 'awaiting-approval');
-  const { name, verdict, phase, editedArguments } = now();
-  if (phase === 'done' || verdict.kind !== 'run') return;
-
-  const args = argumentsOf(state, id);
-  record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
-  const options = runToolOptions(verdict);
-  const { runTool } = proxyActivities<Activities>(options);
-  try {
-    const { messageId, outcome } = await runTool.executeWithOptions({ ...options, summary: toolSummary(name, args) }, [
-      { agent: state.agent, runId: run.id, call: { id, name, arguments: args }, ...(editedArguments !== undefined && { edited: true }) },
-    ]);
-    const { content, ...rest } = outcome;
-    finishCall(thread, id, { messageId, output: content, ...rest });
-  } catch (error) {
-    const { content, ...rest } = outcomeOfLost(name, verdict, error);
-    finishCall(thread, id, { output: content, ...rest });
-    if (isCancellation(error)) throw error;
+async function follow(thread: Thread, id: string, mayCarry: () => boolean): Promise<Rested> {
+  const { state } = thread;
+  const now = () => state.run?.calls.find((call) => call.id === id);
+  await awaitPeople(thread, id);
+  if (state.paused && now()?.phase === 'ready') {
+    await heldBack(thread, mayCarry);
+    if (state.paused) return 'carry-over';
   }
+  const call = now();
+  if (call?.phase !== 'ready' || call.verdict.kind !== 'run') return undefined;
+  const spentUp = reached(state, Date.now(), ['tokens', 'costUsd', 'wallClockMs']);
+  if (spentUp) finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
+  else await runCall(thread, id, call.verdict);
+  mayFail(thread, id);
+  return undefined;
 }
 
-/** What is known of a call whose activity did not return an outcome. */
-function outcomeOfLost(name: string, { effect }: Extract<Verdict, { kind: 'run' }>, error: unknown): ToolOutcome {
-  if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
-  if (lost && effect === 'once') {
-    const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
-    return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
-  }
-  const message = lost ? `the worker was lost again and again while ${name} ran` : (cause?.message ?? (error as Error).message);
-  return { status: 'failed', content: `Error: ${message}`, error: { name: 'ToolInfrastructureError', message } };
+/** Where the agent wants it so, a tool that fails ends the run; the calls behind it do not start. */
+function mayFail({ state }: Thread, id: string): void {
+  const call = state.run?.calls.find((c) => c.id === id);
+  if (state.facts?.toolFailure !== 'fail' || call?.phase !== 'done') return;
+  const { status, error } = call.outcome;
+  if (!['failed', 'rejected', 'timed-out', 'unknown'].includes(status)) return;
+  throw ApplicationFailure.nonRetryable(`Tool '${call.name}' failed: ${error?.message ?? status}`, 'tool_failed');
 }
 
 /** Whether nothing of a chain goes on before somebody acts. */
-function isHeld(run: RunState, chain: string[]): boolean {
-  const next = run.calls.find((call) => chain.includes(call.id) && call.phase !== 'done');
-  return !next || waits(next);
+function isHeld({ state }: Thread, next: CallState | undefined): boolean {
+  return !next || waits(next) || (state.paused !== undefined && next.phase === 'ready');
 }
 
 function waits(call: CallState): boolean {
   return call.phase === 'awaiting-approval' || call.phase === 'awaiting-output';
-}
-
-/** The run rests: durable, for as long as it takes. Whoever answers sets it going again. */
-async function restUntilAnswered(thread: Thread): Promise<void> {
-  const { state, record } = thread;
-  changeStatus(thread, 'requires_action');
-  record('thread.run.requires_action', { pending: pendingCalls(state) });
-  publishStatus(state, 'rests');
-  await condition(() => state.run?.status !== 'requires_action');
-  publishStatus(state, 'goes on');
 }

@@ -1,7 +1,7 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { ThreadInput } from '../contract/thread';
 import type { CancelRequest } from '../core/requests';
-import { newThread, type ThreadState } from '../core/state';
+import { newThread, type Overrides, type ThreadState } from '../core/state';
 import { newId, type RecordEvent, recorder } from './record';
 
 /** A thread while its workflow is in memory: the state, the door to change it, and what can't be JSON. */
@@ -13,18 +13,26 @@ export interface Thread {
   scope: CancellationScope;
   /** Set once a cancel was accepted. No state: an execution with a cancel under way never continues as new. */
   cancelled?: CancelRequest;
+  /** Of the model call under way. Cancelled alone where a message can't wait for its end; `superseded` then says so. */
+  modelCall?: CancellationScope;
+  superseded?: boolean;
+  /** The newest event that `on:event` has had. Crosses continue-as-new with the state. */
+  delivered: number;
+  /** The transcript is to be shortened before the next model call, or in a run of its own. No state either. */
+  compact?: boolean;
 }
 
 export function openThread(input: ThreadInput, carried?: ThreadState): Thread {
-  const { agent, mode = 'one-shot', model, settings, limits, strategy } = input;
+  const { agent, mode = 'one-shot', input: said, idleTimeoutMs: _, ...rest } = input;
+  const overrides = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as Overrides;
   const state =
     carried ??
     newThread({
       threadId: workflowInfo().workflowId,
       agent,
       mode,
-      overrides: { ...(model && { model }), ...(settings && { settings }), ...(limits && { limits }), ...(strategy && { strategy }) },
-      queue: [{ id: newId('msg'), role: 'user', content: input.input }],
+      overrides,
+      queue: [{ id: newId('msg'), role: 'user', content: said }],
     });
-  return { state, record: recorder(state), input, scope: new CancellationScope() };
+  return { state, record: recorder(state), input, scope: new CancellationScope(), delivered: state.delivered };
 }

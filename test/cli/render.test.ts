@@ -189,7 +189,7 @@ test.each<[string, AgentEvent, RegExp]>([
   ['failed', event('thread.run.failed', { code: 'auth', message: 'There is no key.' }), /✖ failed \(auth\) There is no key\./],
   [
     'incomplete',
-    event('thread.run.incomplete', { limit: 'turns', max: 3, message: 'Limit of 3 turns.' }),
+    event('thread.run.incomplete', { output: '', limit: 'turns', max: 3, message: 'Limit of 3 turns.' }),
     /✖ incomplete Limit of 3 turns\./,
   ],
   ['cancelled', event('thread.run.cancelled', { by: 'dana', reason: 'enough' }), /✖ cancelled by dana: enough/],

@@ -1,14 +1,6 @@
 import fc from 'fast-check';
-import {
-  type Checked,
-  checkCancel,
-  checkDecision,
-  checkInput,
-  checkSend,
-  checkSubmit,
-  maxMessageBytes,
-  show,
-} from '../../src/core/requests';
+import { checkInput, maxMessageBytes, show } from '../../src/core/check-input';
+import { type Checked, checkCancel, checkDecision, checkSend, checkSubmit } from '../../src/core/requests';
 import type { ThreadState } from '../../src/core/state';
 import { Story } from './story';
 

@@ -175,6 +175,7 @@ export class Story {
   call(id: string, { verdict, status, output, edited }: CallPlot): void {
     const stepId = stepIdOf(this.state.run as RunState);
     if (verdict.kind === 'reject') return this.finish(id, 'rejected', `Error: ${verdict.error.message}`);
+    if (verdict.kind === 'done') return this.finish(id, 'success', 'Task complete');
     if (verdict.approval) {
       const { reason } = verdict.approval;
       const toolCall = { id, name: 'tool', arguments: argumentsIn(this.state, id) };
@@ -247,7 +248,7 @@ export class Story {
       .trim();
     if (how === 'completed') this.record('thread.run.completed', { finalMessages: last, output, usage: run.usage, turns: run.turn });
     else if (how === 'failed') this.record('thread.run.failed', { code: 'server', message: 'it broke' });
-    else if (how === 'incomplete') this.record('thread.run.incomplete', { limit: 'turns', max: 2, message: 'enough' });
+    else if (how === 'incomplete') this.record('thread.run.incomplete', { limit: 'turns', max: 2, message: 'enough', output });
     else this.record('thread.run.cancelled', { by: 'dana' });
   }
 

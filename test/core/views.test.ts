@@ -103,7 +103,14 @@ describe('what waits', () => {
     const { state } = resting();
     const id = state.run?.calls[0]?.id;
     expect(pendingCalls(state)).toEqual([
-      { kind: 'approval', toolCallId: id, name: 'tool', arguments: '{"cents":5}', reason: 'it costs *money*' },
+      {
+        kind: 'approval',
+        toolCallId: id,
+        name: 'tool',
+        arguments: '{"cents":5}',
+        reason: 'it costs *money*',
+        since: expect.stringContaining('2023-11-14T'),
+      },
     ]);
   });
 

@@ -75,7 +75,7 @@ test("Temporal's cancel of a conversation with a message waiting closes it, and 
   await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
   const events = await collect(thread.events());
   const ends = events.slice(-3).map(({ type }) => type);
-  expect(ends).toEqual(['thread.run.cancelled', 'agent.request.rejected', 'thread.closed']);
+  expect(ends).toEqual(['thread.run.cancelled', 'thread.message.superseded', 'thread.closed']);
 });
 
 test('[A99] a cancel before the first turn of a conversation cancels its run, and the message does not begin another', async () => {

@@ -22,8 +22,8 @@ test('a message that a failing one-shot run did not take in is told to be unread
   release();
   const [unread, end] = (await collect(thread.events())).slice(-2);
   expect(unread).toMatchObject({
-    type: 'agent.request.rejected',
-    data: { request: 'sendMessage', reason: expect.stringContaining('"more-1"') },
+    type: 'thread.message.superseded',
+    data: { messageId: 'more-1', reason: expect.stringContaining('before it took the message in') },
   });
   expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth', details: { status: 401, maxAttempts: 5 } } });
 });

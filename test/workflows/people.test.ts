@@ -66,6 +66,7 @@ test('[A4] a call that needs an approval rests until it is given, and says so wi
       name: 'refund',
       arguments: '{"orderId":"A1","cents":9000}',
       reason: '9000 cents are above the limit',
+      since: expect.stringMatching(/Z$/),
     },
   ]);
   expect(ranIn(thread)).toEqual([]);

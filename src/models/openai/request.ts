@@ -31,7 +31,7 @@ export function encodeRequest(request: ModelRequest, maxTokensField: MaxTokensFi
 
 const comma = Buffer.from(',');
 
-function fieldsOf({ model, settings, tools }: ModelRequest, maxTokensField: MaxTokensField): object {
+function fieldsOf({ model, settings, tools, answer }: ModelRequest, maxTokensField: MaxTokensField): object {
   const fields = {
     model,
     ...(tools.length > 0 && {
@@ -42,6 +42,7 @@ function fieldsOf({ model, settings, tools }: ModelRequest, maxTokensField: MaxT
     }),
     // Without tools the API refuses a `tool_choice`, and takes its absence as `none`.
     ...(tools.length > 0 && settings.toolChoice !== undefined && { tool_choice: toToolChoice(settings.toolChoice) }),
+    ...(answer && { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: answer } } }),
     ...(settings.temperature !== undefined && { temperature: settings.temperature }),
     ...(settings.maxTokens !== undefined && { [maxTokensField]: settings.maxTokens }),
     stream_options: { include_usage: true },

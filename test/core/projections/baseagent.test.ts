@@ -241,6 +241,17 @@ describe('the items that BaseAgent only declared', () => {
     });
   });
 
+  test('[B55] thoughts of an attempt that broke off are not those of the answer, and each turn tells its own failed attempts', () => {
+    const attempts = [{ kind: 'server' as const, message: 'it broke', waitMs: 1 }];
+    const log = new Log()
+      .begin()
+      .turn()
+      .delta({ reasoningChunk: 'void' })
+      .answer('', [{ name: 'add', id: 'call_a' }], { attempts });
+    const items = itemsOf(linesOf(log.ran('call_a', '3').turn().answer('3', [], { attempts }).complete()));
+    expect(items.map(({ item }) => item.type)).toEqual(['error', 'command_execution', 'command_execution', 'error', 'agent_message']);
+  });
+
   test('a result that comes after its turn begins the next one', () => {
     const log = new Log()
       .begin()
@@ -327,7 +338,12 @@ describe('how a turn ends', () => {
       { type: 'turn.failed', error: { message: 'the thread was terminated' } },
     ]);
     expect(linesOf(new Log().expire('timed-out')).map(({ type }) => type)).toEqual(['thread.started', 'turn.started', 'turn.failed']);
-    expect(linesOf(logs.words().expire()).at(-1)).toMatchObject({ type: 'turn.completed' });
+    // A conversation that is ended at rest: its last turn has ended long ago, whether the end names its run or not.
+    for (const runId of [null, 'run_1']) {
+      const rested = logs.words();
+      rested.runId = runId;
+      expect(linesOf(rested.expire()).map(({ type }) => type)).toEqual(linesOf(logs.words()).map(({ type }) => type));
+    }
   });
 
   test('[B56] what can not be written as a line becomes an error, and the rest goes on', () => {

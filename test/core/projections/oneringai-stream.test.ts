@@ -173,10 +173,42 @@ describe('an attempt that breaks off', () => {
     ]);
   });
 
+  test('also where it was lost with its worker, and nobody heard of a failure', () => {
+    const log = new Log().begin().turn().delta({ contentChunk: 'Hel' }).answer('Hello.').complete();
+    for (const event of log.events) if (event.type === 'thread.message.completed') event.data.message.attempt = 2;
+    expect(shape(streamed(log)).slice(1, 4)).toEqual(['output_text.delta', 'retry', 'output_text.delta']);
+    expect(textOf(streamed(log))).toBe('HelHello.');
+  });
+
   test('and its late pieces are not heard', () => {
+    const call = { toolCallsChunk: [{ index: 0, id: 'call_old', name: 'add', arguments: '{' }] };
     const log = new Log().begin().turn().delta({ contentChunk: 'a' }).delta({ contentChunk: 'b', restart: true }, 2);
-    log.delta({ contentChunk: 'late' }, 1);
+    log.delta({ contentChunk: 'late' }, 1).delta(call, 1);
+    expect(shape(streamed(log))).toEqual(['created', 'output_text.delta', 'retry', 'output_text.delta']);
     expect(textOf(streamed(log))).toBe('ab');
+  });
+
+  test('and nothing of a message is heard behind its answer, or of a turn in the next', () => {
+    const call = { toolCallsChunk: [{ index: 0, id: 'call_old', name: 'add', arguments: '{' }] };
+    const log = new Log()
+      .begin()
+      .says('', [{ name: 'add', id: 'call_a' }])
+      .delta(call)
+      .retry()
+      .ran('call_a', '3')
+      .turn()
+      .retry({ turn: 1 });
+    expect(shape(streamed(log.answer('3').complete()))).toEqual(oneToolOrder.filter((type, i) => i !== 1 || type !== 'output_text.delta'));
+  });
+
+  test('a call whose name is only known when it is whole is told then', () => {
+    const log = new Log()
+      .begin()
+      .turn()
+      .delta({ toolCallsChunk: [{ index: 0, id: 'call_a', arguments: '{"a"' }] });
+    const events = streamed(log.answer('', [{ name: 'add', id: 'call_a', args: '{"a":1}' }]));
+    expect(shape(events)).toEqual(['created', 'tool_call.start', 'tool_call_arguments.delta', 'tool_call_arguments.done']);
+    expect(ofType(events, 'response.tool_call_arguments.delta').map(({ delta }) => delta)).toEqual(['{"a":1}']);
   });
 });
 

@@ -1,0 +1,53 @@
+import type { DurableEvent } from './event';
+import { addUsage, noUsage } from './message';
+import type { Metrics, RunState } from './state';
+
+/** Counts an event, before it is folded into the state. What is counted outlives the events themselves. */
+export function measure(metrics: Metrics, event: DurableEvent, run: RunState | null): void {
+  switch (event.type) {
+    case 'agent.run.summarized':
+    case 'thread.message.completed': {
+      const { model, usage, costUsd = 0, durationMs, attempts = [] } = event.data;
+      const spent = metrics.models[model] ?? { calls: 0, usage: noUsage, costUsd: 0, durationMs: 0, retries: 0, waitedMs: 0 };
+      metrics.models[model] = {
+        calls: spent.calls + 1,
+        usage: addUsage(spent.usage, usage),
+        costUsd: spent.costUsd + costUsd,
+        durationMs: spent.durationMs + durationMs,
+        retries: spent.retries + attempts.length,
+        waitedMs: spent.waitedMs + attempts.reduce((sum, { waitMs = 0 }) => sum + waitMs, 0),
+      };
+      return;
+    }
+    case 'agent.tool.execution.completed':
+    case 'agent.tool.background.completed': {
+      // What never ran is not counted; a placeholder is, once its call is over.
+      const { name, status, durationMs = 0 } = event.data;
+      if ('background' in event.data || status === 'rejected' || status === 'denied' || status === 'skipped') return;
+      const spent = metrics.tools[name] ?? { calls: 0, failed: 0, timedOut: 0, durationMs: 0 };
+      metrics.tools[name] = {
+        calls: spent.calls + 1,
+        failed: spent.failed + (status === 'success' ? 0 : 1),
+        timedOut: spent.timedOut + (status === 'timed-out' ? 1 : 0),
+        durationMs: spent.durationMs + durationMs,
+      };
+      return;
+    }
+    case 'agent.hook.completed': {
+      const { hook, durationMs, errors = [] } = event.data;
+      const spent = metrics.hooks[hook] ?? { calls: 0, errors: 0, durationMs: 0 };
+      metrics.hooks[hook] = {
+        calls: spent.calls + 1,
+        errors: spent.errors + errors.length,
+        durationMs: spent.durationMs + durationMs,
+      };
+      return;
+    }
+    case 'agent.approval.decided': {
+      const since = run?.calls.find(({ id }) => id === event.data.toolCallId)?.ask?.since;
+      metrics.approvals[event.data.approved ? 'approved' : 'refused'] += 1;
+      if (since !== undefined) metrics.approvals.waitedMs += Date.parse(event.timestamp) - since;
+      return;
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import type { MessageReceipt, ThreadState } from './state';
+
+/** So many of the newest messages are remembered: a message that is sent again within them is not taken in again. */
+const kept = 200;
+
+export function noteReceipt(state: ThreadState, receipt: MessageReceipt): void {
+  const others = state.receipts.filter(({ id }) => id !== receipt.id);
+  state.receipts = [...others.slice(1 - kept), receipt];
+}
+
+/** What became of a message, or undefined where none of this id came, or too many since. */
+export function receiptOf(state: ThreadState, id: string): MessageReceipt | undefined {
+  return state.receipts.find((receipt) => receipt.id === id);
+}

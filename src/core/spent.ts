@@ -1,0 +1,94 @@
+import { defaultTurns, type LimitName, type Limits, limitNames } from './agent';
+import { inForce, type RunState, type ThreadState } from './state';
+
+/** A limit that is reached. */
+export interface Reached {
+  limit: LimitName;
+  max: number;
+  scope: 'run' | 'thread';
+}
+
+type Amounts = Record<LimitName, number>;
+
+/** Milliseconds that a run has been at work at `now`, without the time in which it rested for a person. */
+export function workedMs(run: RunState, now: number): number {
+  const until = run.endedAt ?? now;
+  const resting = run.restingSince === undefined ? 0 : until - run.restingSince;
+  return Math.max(0, until - run.startedAt - run.restedMs - resting);
+}
+
+export function limitsOf(state: ThreadState): { run: Limits; thread: Limits } {
+  const { limits, threadLimits } = inForce(state);
+  return { run: { turns: defaultTurns, ...limits }, thread: threadLimits };
+}
+
+/** What a run, and the whole thread, have spent. `now`: milliseconds since 1970. */
+export function spent(state: ThreadState, now: number): { run: Amounts; thread: Amounts } {
+  const { run, before, usage } = state;
+  const ofRun: Amounts = {
+    turns: run?.turn ?? 0,
+    toolRounds: run?.toolRounds ?? 0,
+    toolCalls: run?.toolCalls ?? 0,
+    tokens: (run?.usage.inputTokens ?? 0) + (run?.usage.outputTokens ?? 0),
+    costUsd: run?.costUsd ?? 0,
+    wallClockMs: run ? workedMs(run, now) : 0,
+    contextTokens: run?.context ?? 0,
+  };
+  const ofThread: Amounts = {
+    turns: before.turns + ofRun.turns,
+    toolRounds: before.toolRounds + ofRun.toolRounds,
+    toolCalls: before.toolCalls + ofRun.toolCalls,
+    tokens: usage.inputTokens + usage.outputTokens,
+    costUsd: before.costUsd + ofRun.costUsd,
+    wallClockMs: before.workedMs + ofRun.wallClockMs,
+    contextTokens: ofRun.contextTokens,
+  };
+  return { run: ofRun, thread: ofThread };
+}
+
+/** How much of each limit is left; a limit that is not set is not there. */
+export function remaining(state: ThreadState, now: number): { run: Limits; thread: Limits } {
+  const limits = limitsOf(state);
+  const amounts = spent(state, now);
+  const left = (scope: 'run' | 'thread'): Limits =>
+    Object.fromEntries(
+      limitNames.flatMap((name) => {
+        const max = limits[scope][name];
+        return max === undefined ? [] : [[name, Math.max(0, max - amounts[scope][name])]];
+      }),
+    );
+  return { run: left('run'), thread: left('thread') };
+}
+
+/** Of these limits, the first that leaves nothing. */
+export function reached(state: ThreadState, now: number, names: readonly LimitName[]): Reached | undefined {
+  const limits = limitsOf(state);
+  const amounts = spent(state, now);
+  for (const scope of ['run', 'thread'] as const) {
+    for (const limit of names) {
+      const max = limits[scope][limit];
+      if (max !== undefined && amounts[scope][limit] >= max) return { limit, max, scope };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Of calls that are about to be made, those that a limit forbids: all of them at a limit that is reached, else those that `toolCalls` does
+ * not afford any more.
+ */
+export function excessCalls(
+  state: ThreadState,
+  now: number,
+  calls: readonly { id: string }[],
+  already: Reached | undefined,
+): { excess: string[]; at?: Reached } {
+  const ids = calls.map(({ id }) => id);
+  if (already) return { excess: ids, at: already };
+  const limits = limitsOf(state);
+  const left = remaining(state, now);
+  const scope = (left.thread.toolCalls ?? Number.POSITIVE_INFINITY) < (left.run.toolCalls ?? Number.POSITIVE_INFINITY) ? 'thread' : 'run';
+  const max = limits[scope].toolCalls;
+  if (max === undefined) return { excess: [] };
+  return { excess: ids.slice(left[scope].toolCalls ?? 0), at: { limit: 'toolCalls', max, scope } };
+}

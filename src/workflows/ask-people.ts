@@ -1,0 +1,168 @@
+import { ApplicationFailure, condition, proxyActivities } from '@temporalio/workflow';
+import type { Activities } from '../contract/activities';
+import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
+import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
+import { type AskPolicy, type DeadlineAction, type PermissionRule, toContent } from '../core/tool';
+import { askPolicyOf } from '../core/views';
+import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
+import { callOf, finishCall, refuseCall } from './finish-call';
+import { publishStatus } from './search-attributes';
+import { cancelRun, changeStatus } from './status';
+import type { Thread } from './thread';
+
+const { checkArguments } = proxyActivities<Activities>(checkArgumentsOptions);
+const { rememberRules } = proxyActivities<Activities>(rememberRulesOptions);
+
+/** Asks people to agree to a call. From here on it waits for them, for as long as its policy says. */
+export function requestApproval(thread: Thread, id: string, policy: AskPolicy): void {
+  const { deadlineMs, onDeadline: _, ...asked } = policy;
+  thread.record(
+    'agent.approval.requested',
+    { stepId: stepIdOf(thread.state.run as RunState), toolCall: callOf(thread, id), ...asked, ...due(deadlineMs) },
+    { approval: policy },
+  );
+}
+
+/** Until a call waits for nobody any more: someone answered, or what the policy says for the deadline has been done. */
+export async function awaitPeople(thread: Thread, id: string): Promise<void> {
+  const now = () => thread.state.run?.calls.find((call) => call.id === id);
+  for (;;) {
+    const call = now();
+    if (call?.phase !== 'awaiting-approval' && call?.phase !== 'awaiting-output') return;
+    const { phase, ask } = call;
+    const moved = () => now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
+    if (ask?.dueAt === undefined) await condition(moved);
+    else if (ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now()))) passDeadline(thread, call, ask);
+  }
+}
+
+function passDeadline(thread: Thread, { id, name, verdict, phase }: CallState, { passed }: AskState): void {
+  const { record } = thread;
+  const policy = askPolicyOf(verdict, phase) ?? {};
+  const action = actionAt(policy.onDeadline ?? [], passed);
+  if (action === 'ask-again' || typeof action === 'object') {
+    record('agent.approval.escalated', {
+      toolCallId: id,
+      ...(typeof action === 'object' && { groups: action.escalate }),
+      ...due(policy.deadlineMs),
+    });
+    if (thread.state.run?.status === 'requires_action') publishStatus(thread.state, 'rests');
+    return;
+  }
+  if (action === 'cancel') return cancelRun(thread, { reason: `nobody answered for ${name} ("${id}") in time` });
+  if (phase === 'awaiting-output') {
+    record('agent.input.expired', { toolCallId: id });
+    finishCall(thread, id, {
+      status: 'failed',
+      output: `Error: nobody answered ${name} in time.`,
+      error: { name: 'DeadlineError', message: 'no answer in time' },
+    });
+  } else if (action === 'approve') {
+    record('agent.approval.decided', { toolCallId: id, approved: true, source: 'deadline' });
+  } else {
+    refuseCall(thread, id, { reason: 'nobody decided in time', source: 'deadline' });
+  }
+  goOn(thread, 'Continuing run.');
+}
+
+/** Fails closed: where nothing more is said, the answer is no. */
+function actionAt(actions: readonly DeadlineAction[], passed: number): DeadlineAction {
+  return actions[passed] ?? (actions.at(-1) === 'ask-again' ? 'ask-again' : 'deny');
+}
+
+function due(deadlineMs: number | undefined): { dueAt?: string } {
+  return deadlineMs === undefined ? {} : { dueAt: new Date(Date.now() + deadlineMs).toISOString() };
+}
+
+/** A run that rested for this goes on; where more is waited for it will say so again. */
+function goOn(thread: Thread, details: string): void {
+  if (thread.state.run?.status === 'requires_action') changeStatus(thread, 'in_progress', details);
+}
+
+export function acceptOutputs(thread: Thread, { outputs }: SubmitRequest): void {
+  goOn(thread, 'Continuing run with tool results.');
+  for (const { toolCallId, output, isError = false } of outputs) {
+    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output) });
+  }
+}
+
+export async function acceptDecision(thread: Thread, asked: DecisionRequest): Promise<void> {
+  const { state, record } = thread;
+  const { toolCallId, approved = true, by, reason, arguments: edited } = asked;
+  if (state.run?.limitAsk?.id === toolCallId) return decideLimit(thread, asked);
+  const call = state.run?.calls.find(({ id }) => id === toolCallId) as CallState;
+  if (!approved) {
+    goOnAfter(thread, () => refuseCall(thread, toolCallId, asked));
+    return;
+  }
+  const { approvers = 1, remember = [{ tool: call.name }] } = askPolicyOf(call.verdict, call.phase) ?? {};
+  const outstanding = approvers - (call.ask?.votes.length ?? 0) - 1;
+  if (outstanding > 0 && by) {
+    return record('agent.approval.voted', { toolCallId, by, ...(reason && { reason }), outstanding });
+  }
+  const editedArguments = edited && JSON.stringify(edited);
+  if (editedArguments !== undefined) await mustFit(thread, asked, editedArguments);
+  const remembered = asked.remember && (await remembering(thread, asked, remember));
+  goOnAfter(thread, () =>
+    record('agent.approval.decided', {
+      toolCallId,
+      approved,
+      ...(by && { by }),
+      ...(reason && { reason }),
+      ...(editedArguments !== undefined && { editedArguments }),
+      ...(remembered && { remembered }),
+    }),
+  );
+}
+
+/** The decision stands in the log before the run goes on for it. */
+function goOnAfter(thread: Thread, decide: () => void): void {
+  decide();
+  goOn(thread, 'Continuing run.');
+}
+
+async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: string): Promise<void> {
+  const { state } = thread;
+  const { name } = callOf(thread, asked.toolCallId);
+  const { tools } = inForce(state);
+  const { error } = await checkArguments({
+    agent: state.agent,
+    call: { id: asked.toolCallId, name, arguments: editedArguments },
+    ...(tools && { extraTools: tools }),
+  });
+  if (error) refuseRequest(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`);
+  mustStillWait(thread, asked);
+}
+
+async function remembering(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {
+  if (asked.remember === 'thread') return rules;
+  try {
+    await rememberRules({ agent: thread.state.agent, rules });
+  } catch (error) {
+    const cause = (error as { cause?: Error }).cause ?? (error as Error);
+    refuseRequest(`approve: it could not be remembered for agent ${thread.state.agent}: ${cause.message}; the call still waits`);
+  }
+  mustStillWait(thread, asked);
+  return rules;
+}
+
+/** Someone else may have decided, or the run may have ended, while an activity was asked. */
+function mustStillWait({ state }: Thread, asked: DecisionRequest): void {
+  const still = checkDecision(state, asked);
+  if (!still.ok) refuseRequest(still.reason);
+}
+
+function refuseRequest(reason: string): never {
+  throw ApplicationFailure.nonRetryable(reason, 'InvalidRequest');
+}
+
+function decideLimit(thread: Thread, { toolCallId, approved = true, by, reason, more }: DecisionRequest): void {
+  const { state, record } = thread;
+  const { limit, max, scope } = (state.run as RunState).limitAsk as { limit: 'turns'; max: number; scope: 'run' };
+  const words = { ...(by && { by }), ...(reason && { reason }) };
+  goOnAfter(thread, () =>
+    approved
+      ? record('agent.limit.extended', { id: toolCallId, limit, max: max + (more ?? (max > 0 ? max : 1)), scope, ...words })
+      : record('agent.approval.decided', { toolCallId, approved, ...words }),
+  );
+}

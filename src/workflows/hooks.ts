@@ -1,0 +1,84 @@
+import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
+import type { Activities } from '../contract/activities';
+import { countErrors, defaultHookErrors } from '../core/hook-errors';
+import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
+import { transcriptRef } from '../core/state';
+import { runHooksOptions } from './activity-options';
+import type { Thread } from './thread';
+
+const { runHooks } = proxyActivities<Activities>(runHooksOptions);
+
+/**
+ * Runs the hooks of a name, where the agent has some, and returns their answer. What they changed and where they failed is recorded.
+ * Throws where they end the run.
+ */
+export async function runHook<N extends HookName>(
+  thread: Thread,
+  hook: N,
+  input: HookInput[N],
+  toolCallId?: string,
+): Promise<HookAnswer[N] | undefined> {
+  const { state } = thread;
+  const { hooks, hookErrors: most = defaultHookErrors } = state.facts ?? {};
+  const ids = hooks?.[hook] ?? [];
+  // Permission is never granted by leaving out who would have refused it.
+  const disabled = hook === 'approve:tool' ? [] : ids.filter((id) => (state.hookErrors[id] ?? 0) >= most);
+  if (ids.length === disabled.length) return undefined;
+  const { answer, reports } = await runHooks.executeWithOptions({ ...runHooksOptions, summary: hook }, [
+    {
+      agent: state.agent,
+      hook,
+      input,
+      runId: state.run?.id ?? '',
+      turn: state.run?.turn ?? 0,
+      ...(disabled.length > 0 && { disabled }),
+      transcript: transcriptRef(state),
+    },
+  ]);
+  tell(thread, hook, answer, reports, most, toolCallId);
+  const block = 'block' in answer ? answer.block : undefined;
+  if (block !== undefined) throw ApplicationFailure.nonRetryable(block, 'blocked_by_hook');
+  return answer;
+}
+
+function tell(
+  { state, record }: Thread,
+  hook: HookName,
+  answer: HookAnswer[HookName],
+  reports: readonly HookReport[],
+  most: number,
+  toolCallId: string | undefined,
+): void {
+  const { errors: counts, disabled } = countErrors(state.hookErrors, reports, most, hook);
+  const errors = reports.flatMap(({ id, error, mode }) =>
+    error === undefined || mode === 'ignore'
+      ? []
+      : [{ id, message: error, consecutive: counts[id] ?? 1, ...(disabled.includes(id) && { disabled: true as const }) }],
+  );
+  const changed = JSON.stringify(counts) !== JSON.stringify(state.hookErrors);
+  // Were every delivery of events an event, there would be no end of them.
+  if (hook === 'on:event' && errors.length === 0 && !changed) return;
+  const answered = Object.keys(answer);
+  const args = 'args' in answer && answer.args ? JSON.stringify(answer.args) : undefined;
+  record(
+    'agent.hook.completed',
+    {
+      hook,
+      ...(toolCallId && { toolCallId }),
+      durationMs: reports.reduce((sum, { durationMs }) => sum + durationMs, 0),
+      ...(answered.length > 0 && { answered }),
+      ...(errors.length > 0 && { errors }),
+    },
+    { ...(changed && { hookErrors: counts }), ...(args !== undefined && { editedArguments: args }) },
+  );
+}
+
+/** Hands what was recorded since the last time to `on:event`. Whatever comes of it, the run goes on. */
+export async function deliverEvents(thread: Thread): Promise<void> {
+  const { state } = thread;
+  const from = thread.delivered + 1;
+  const to = state.nextSeq - 1;
+  if (!state.facts?.hooks?.['on:event'] || to < from) return;
+  thread.delivered = to;
+  await runHook(thread, 'on:event', { from, to }).catch(() => undefined);
+}

@@ -1,0 +1,86 @@
+import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { queries } from '../contract/requests';
+import { decodeFailureOf } from '../contract/undecodable';
+import { show } from '../core/check-input';
+import { excerpt, isObject } from '../core/json';
+import { receiptOf } from '../core/receipts';
+import { remaining } from '../core/spent';
+import { inForce, type ThreadState, transcriptRef } from '../core/state';
+import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
+import type { Thread } from './thread';
+
+/** What may be read of a thread. A query changes nothing and leaves no trace. */
+export function answerQueries({ state }: Thread): void {
+  setHandler(queries.events, (payload) => {
+    const asked = readQuery('events', payload, ['from', 'limit']);
+    const from = count(asked.from, 'from', 1);
+    const first = state.log[0]?.seq ?? state.nextSeq;
+    const page = eventPage(state, from, count(asked.limit, 'limit', 1_000));
+    return from < first && state.previousExecution ? { ...page, earlier: { execution: state.previousExecution, before: first } } : page;
+  });
+  setHandler(queries.status, () => ({
+    threadId: state.threadId,
+    agent: state.agent,
+    model: inForce(state).model ?? null,
+    mode: state.mode,
+    ...(state.paused && { paused: { reason: state.paused.reason, ...(state.paused.by && { by: state.paused.by }) } }),
+    status: threadStatus(state),
+    runId: state.run?.id ?? null,
+    turn: state.run?.turn ?? 0,
+    messages: state.messages.length,
+    queued: state.queue.length,
+    pending: pendingCalls(state),
+    remaining: remaining(state, Date.now()),
+    costUsd: costOf(state),
+    seq: state.nextSeq - 1,
+    facts: state.facts,
+  }));
+  setHandler(queries.messages, (payload) => messagePage(state.messages, count(readQuery('messages', payload, ['from']).from, 'from', 0)));
+  setHandler(queries.pending, () => pendingCalls(state));
+  setHandler(queries.usage, () => ({
+    thread: state.usage,
+    run: state.run?.usage ?? null,
+    runs: state.run?.number ?? 0,
+    turns: state.run?.turn ?? 0,
+    costUsd: costOf(state),
+    remaining: remaining(state, Date.now()),
+    metrics: state.metrics,
+  }));
+  setHandler(queries.receipt, (payload) => {
+    const { id } = readQuery('receipt', payload, ['id']);
+    if (typeof id !== 'string') throw ApplicationFailure.nonRetryable(`receipt takes { id }; id is ${show(id)}`, 'InvalidRequest');
+    return receiptOf(state, id) ?? null;
+  });
+  setHandler(queries.transcript, (payload) => {
+    const asked = readQuery('transcript', payload, ['epoch', 'from', 'length']);
+    const [epoch = 0, from = 0, length = 0] = ['epoch', 'from', 'length'].map((name) => count(asked[name] ?? 'missing', name, 0));
+    const { epoch: now, length: have } = transcriptRef(state);
+    if (epoch !== now || length > have) return { stale: true };
+    return { messages: messagePage(state.messages.slice(0, length), from).messages };
+  });
+}
+
+function costOf({ before, run }: ThreadState): number {
+  return before.costUsd + (run?.costUsd ?? 0);
+}
+
+/** The fields of a query's argument. Throws where it is none, or has others. */
+function readQuery(name: string, payload: unknown, known: string[]): Record<string, unknown> {
+  if (payload === undefined || payload === null) return {};
+  const undecodable = decodeFailureOf(payload);
+  const unknown = isObject(payload) ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
+  const wrong = undecodable ?? (!isObject(payload) ? `it was given ${show(payload)}` : unknown && `${unknown} is not known`);
+  if (wrong) throw ApplicationFailure.nonRetryable(`${name} takes { ${known.join(', ')} }: ${wrong}`, 'InvalidRequest');
+  return payload as Record<string, unknown>;
+}
+
+function count(value: unknown, name: string, otherwise: number): number {
+  if (value === undefined || value === null) return otherwise;
+  if (!Number.isSafeInteger(value) || (value as number) < 0) {
+    throw ApplicationFailure.nonRetryable(
+      `${name} must be a whole number, 0 or more; it is ${excerpt(JSON.stringify(value) ?? '', 60)}`,
+      'InvalidRequest',
+    );
+  }
+  return value as number;
+}

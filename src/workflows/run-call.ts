@@ -1,0 +1,87 @@
+import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import { type Activities, failureTypes, type ToolStep } from '../contract/activities';
+import type { CallState, RunState } from '../core/state';
+import { stepIdOf } from '../core/state';
+import { type ToolOutcome, toContent, type Verdict } from '../core/tool';
+import { toolSummary } from '../core/views';
+import { runToolOptions } from './activity-options';
+import { startBackground } from './background';
+import { callOf, finishCall } from './finish-call';
+import { runHook } from './hooks';
+import { newId } from './record';
+import type { Thread } from './thread';
+
+type Runs = Extract<Verdict, { kind: 'run' }>;
+
+/** Further attempts that `after:tool` may ask for. */
+const mostRetries = 2;
+
+/** Runs one call, to its outcome. Rejects only where the run is cancelled, or a hook ends it. */
+export async function runCall(thread: Thread, id: string, verdict: Runs): Promise<void> {
+  const { state, record } = thread;
+  const run = state.run as RunState;
+  const told = await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id);
+  if (told?.skip) return finishCall(thread, id, { status: 'success', output: toContent(told.mockResult) });
+
+  const { name } = callOf(thread, id);
+  record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
+  if (verdict.background) {
+    const output = `[${name} goes on in the background; its result will come as a message.]`;
+    finishCall(thread, id, { status: 'success', output, background: true });
+    return startBackground(thread, { id, name }, inBackground(thread, id, verdict));
+  }
+  for (let retries = 0; ; retries++) {
+    const { messageId, outcome, cancelled } = await attempt(thread, id, verdict);
+    const { content, ...rest } = outcome;
+    if (cancelled !== undefined) {
+      finishCall(thread, id, { output: content, ...rest });
+      throw cancelled;
+    }
+    const after = await runHook(thread, 'after:tool', { call: callOf(thread, id), status: outcome.status, content }, id);
+    if (after?.retry && retries < mostRetries) continue;
+    const changed = after && 'content' in after && after.content !== undefined;
+    return finishCall(
+      thread,
+      id,
+      changed ? { ...rest, output: toContent(after.content), messageId: newId('msg') } : { messageId, output: content, ...rest },
+    );
+  }
+}
+
+async function attempt(
+  thread: Thread,
+  id: string,
+  verdict: Runs,
+): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
+  const { state } = thread;
+  const call = callOf(thread, id);
+  const run = state.run as RunState;
+  const { editedArguments, editedBy = 'person' } = run.calls.find((c) => c.id === id) as CallState;
+  const options = runToolOptions(verdict);
+  const { runTool } = proxyActivities<Activities>(options);
+  try {
+    return await runTool.executeWithOptions({ ...options, summary: toolSummary(call.name, call.arguments) }, [
+      { agent: state.agent, runId: run.id, call, ...(editedArguments !== undefined && { edited: editedBy }) },
+    ]);
+  } catch (error) {
+    return { outcome: outcomeOfLost(call.name, verdict, error), ...(isCancellation(error) && { cancelled: error }) };
+  }
+}
+
+async function inBackground(thread: Thread, id: string, verdict: Runs): Promise<ToolOutcome> {
+  const { outcome } = await attempt(thread, id, verdict);
+  return outcome;
+}
+
+/** What is known of a call whose activity did not return an outcome. */
+function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutcome {
+  if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
+  if (lost && effect === 'once') {
+    const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
+    return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
+  }
+  const message = lost ? `the worker was lost again and again while ${name} ran` : (cause?.message ?? (error as Error).message);
+  return { status: 'failed', content: `Error: ${message}`, error: { name: 'ToolInfrastructureError', message } };
+}

@@ -1,0 +1,19 @@
+import type { CancelRequest } from '../core/requests';
+import { activeRun } from '../core/state';
+import type { Thread } from './thread';
+
+/** Ends the run under way, or the next one where none is. Asked twice, it is done once. */
+export function cancelRun(thread: Thread, { reason, by }: CancelRequest): void {
+  if (thread.cancelled) return;
+  thread.cancelled = { ...(reason && { reason }), ...(by && { by }) };
+  if (activeRun(thread.state)) changeStatus(thread, 'cancelling', reason);
+  thread.scope.cancel();
+}
+
+export function changeStatus(
+  { state, record }: Thread,
+  status: 'in_progress' | 'requires_action' | 'suspended' | 'cancelling',
+  details?: string,
+): void {
+  record('agent.run.status.changed', { status, previousStatus: state.run?.status ?? null, ...(details && { details }) });
+}

@@ -1,0 +1,52 @@
+import type { Content, UserMessage } from '../core/message';
+import { activeRun, type QueuedMessage, type SentBack, type ThreadState } from '../core/state';
+import { newId } from './record';
+import type { Thread } from './thread';
+
+/** The messages that the run under way takes in at its next turn. */
+export function waiting({ queue, run }: ThreadState): QueuedMessage[] {
+  return queue.filter((m) => m.delivery !== 'after-run' || run?.opening.includes(m.id));
+}
+
+/** What the next run begins with: everything said since the last, or else the first message that was to begin a run of its own. */
+export function openingOf({ queue }: ThreadState): UserMessage[] {
+  const said = queue.filter((m) => m.delivery !== 'after-run');
+  return (said.length > 0 ? said : queue.slice(0, 1)).map(plain);
+}
+
+export function takeInMessages({ record }: Thread, messages: readonly QueuedMessage[], stepId?: string): void {
+  for (const message of messages) record('thread.message.created', { ...(stepId && { stepId }), message: plain(message) });
+}
+
+function plain({ delivery: _, overrides: __, ...message }: QueuedMessage): UserMessage {
+  return message;
+}
+
+/** Brings the results of the last answer's calls into the transcript, in the order of the calls. */
+export function takeInResults({ state, record }: Thread, stepId?: string): void {
+  for (const call of state.run?.calls ?? []) {
+    if (call.phase !== 'done') continue;
+    const { id, name, messageId, outcome } = call;
+    const isError = outcome.status !== 'success';
+    record('thread.message.created', {
+      ...(stepId && { stepId }),
+      message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError },
+    });
+  }
+}
+
+/** Says something to the model that no one outside said. It is taken in at the next turn. */
+export function say(
+  { record }: Thread,
+  content: Content,
+  { origin, sentBack }: { origin: NonNullable<UserMessage['origin']>; sentBack?: keyof SentBack },
+): void {
+  const message: UserMessage = { id: newId('msg'), role: 'user', content, origin };
+  record('thread.message.queued', { message }, sentBack && { sentBack });
+}
+
+/** Whoever was told that a message is accepted is told that it will not be read. What the run under way began with is its own. */
+export function refuseQueue({ state, record }: Thread, reason: string): void {
+  const opening = activeRun(state)?.opening ?? [];
+  for (const { id } of state.queue) if (!opening.includes(id)) record('thread.message.superseded', { messageId: id, reason });
+}
