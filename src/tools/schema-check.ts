@@ -49,7 +49,7 @@ function dialectOf($schema: unknown): Dialect | undefined {
 }
 
 function compileAs(dialect: Dialect, { $schema: _dialect, ...schema }: JsonObject): ValidateFunction {
-  // Ids are kept by whoever compiled them, so two tools that use the same would clash.
+  // Ids are kept by whoever compiled them: another tool's references would find them.
   if (JSON.stringify(schema).includes('"$id"')) return makers[dialect]().compile(schema);
   const ajv = shared.get(dialect) ?? makers[dialect]();
   shared.set(dialect, ajv);

@@ -4,6 +4,7 @@ import { defineAgent, factsOf, type ToolSource } from '../../src/agents/define-a
 import { AgentNotFoundError, createAgents } from '../../src/agents/registry';
 import { defaultTurns } from '../../src/core/agent';
 import { defineTool } from '../../src/tools/define-tool';
+import { createPermissions } from '../../src/tools/permissions';
 import { createToolset } from '../../src/tools/toolset';
 import { callOf, hostWith, newFolder, removeFolders } from '../tools/tool-host';
 
@@ -276,6 +277,14 @@ describe('an answer of a certain form', () => {
     });
     expect(await odd.answer?.problems('{"n": 1}')).toEqual(['it could not be checked: no rates']);
   });
+});
+
+test('permissions read what people remembered for this agent and no other', async () => {
+  const load = jest.fn(async () => [{ tool: 'refund' }]);
+  const permissions = createPermissions({ mode: 'minimal', store: { load, add: async () => {} } });
+  const { toolbox } = defineAgent({ ...good, tools: [refund], permissions });
+  expect(await toolbox.judge(callOf('refund', {}))).toEqual({ kind: 'external' });
+  expect(load).toHaveBeenCalledWith('support');
 });
 
 describe('createAgents', () => {

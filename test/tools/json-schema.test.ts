@@ -74,6 +74,10 @@ describe('a JSON Schema as the input of a tool', () => {
     const [words, numbers] = [inner('string'), inner('number')];
     expect([await refusal(words, { a: 'x' }), await refusal(numbers, { a: 1 })]).toEqual(['', '']);
     expect(await refusal(numbers, { a: 'x' })).toContain('a: must be number');
+    // And none finds what another has.
+    expect(() => toolOf({ type: 'object', properties: { a: { $ref: 'thing' } }, $defs: { thing: {} } })).toThrow(
+      /can't resolve reference thing/,
+    );
   });
 
   test('two tools may both contain themselves', async () => {
@@ -164,6 +168,16 @@ describe('[A42] references to components', () => {
       expect(toolOf({ $ref }, all).parameters).toMatchObject({ type: 'object', properties: { pets: { type: 'array' } } });
       expect(await refusal({ $ref }, { pets: [{}] }, all)).toContain('- pets[0].name: is required');
     }
+  });
+
+  test('may be all that the schema says, by an anchor of something that contains itself', async () => {
+    const Node = { $anchor: 'node', type: 'object', properties: { value: { type: 'number' }, next: { $ref: '#node' } } };
+    const all = { components: { schemas: { Node } } };
+    const { parameters } = toolOf({ $ref: '#node' }, all);
+    expect(parameters).toMatchObject({ properties: { value: { type: 'number' } }, $defs: { Node: { $anchor: 'node' } } });
+    // Two of one name would be no schema.
+    expect(parameters).not.toHaveProperty('$anchor');
+    expect(await refusal({ $ref: '#node' }, { value: 1, next: { value: 'x' } }, all)).toContain('- next.value: must be number');
   });
 
   test('keep out of the way of definitions that the schema has', async () => {
