@@ -48,15 +48,15 @@ function plain(value: unknown, refuse: Refuse): JsonObject {
   }
 }
 
-function componentsOf(components: unknown): Record<string, JsonObject> {
+function componentsOf(components: unknown): Record<string, unknown> {
   const schemas = isObject(components) ? components.schemas : undefined;
-  return isObject(schemas) ? (schemas as Record<string, JsonObject>) : {};
+  return isObject(schemas) ? schemas : {};
 }
 
-function bundler(schema: JsonObject, components: Record<string, JsonObject>, refuse: Refuse) {
+function bundler(schema: JsonObject, components: Record<string, unknown>, refuse: Refuse) {
   const taken = new Set([...Object.keys(schema.$defs ?? {}), ...Object.keys(schema.definitions ?? {})]);
   const places = new Map<string, string>();
-  const found: JsonObject = {};
+  const found: Record<string, unknown> = {};
 
   /** The name that a component has among the `$defs`. */
   function place(name: string): string {
@@ -66,7 +66,7 @@ function bundler(schema: JsonObject, components: Record<string, JsonObject>, ref
     for (let n = 2; taken.has(free); n += 1) free = `${name}_${n}`;
     taken.add(free);
     places.set(name, free);
-    found[free] = rewrite(components[name] as JsonObject);
+    found[free] = any(components[name]);
     return free;
   }
 
@@ -104,7 +104,7 @@ function bundler(schema: JsonObject, components: Record<string, JsonObject>, ref
     return isObject(value) ? rewrite(value as JsonObject) : value;
   }
 
-  return { rewrite, definitions: () => found };
+  return { rewrite, definitions: () => found as JsonObject };
 }
 
 /** Whether a schema, or one inside it, goes by this name: `$anchor: 'pet'`, or `$id: '#pet'` in draft-07. */

@@ -180,6 +180,13 @@ describe('[A42] references to components', () => {
     expect(await refusal({ $ref: '#node' }, { value: 1, next: { value: 'x' } }, all)).toContain('- next.value: must be number');
   });
 
+  test('may be yes or no', async () => {
+    const all = { components: { schemas: { Any: true, None: false } as never } };
+    const both = { type: 'object', properties: { a: { $ref: '#/components/schemas/Any' }, b: { $ref: '#/components/schemas/None' } } };
+    expect(await refusal(both, { a: 1 }, all)).toBe('');
+    expect(await refusal(both, { b: 1 }, all)).toContain('- b: ');
+  });
+
   test('keep out of the way of definitions that the schema has', async () => {
     const own = { ...input, $defs: { Pet: { type: 'string' } }, required: ['pet'] };
     const both = { ...own, properties: { ...own.properties, word: { $ref: '#/$defs/Pet' } } };
