@@ -1,7 +1,11 @@
 import type { Tool } from '../tools/define-tool';
 import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/toolbox';
 import { isToolset, oddTool } from '../tools/toolset';
+import { withinPatience } from '../tools/within';
 import type { Agent, ToolSource } from './agent';
+
+/** How long a function may take to say which tools there are: it may have to ask a server, and every model call waits for it. */
+const sourceMs = 30_000;
 
 /** An agent's ways to its tools. Throws `TypeError` for a source that can't be one, and for a list or set that makes no toolbox. */
 export function agentTools(agent: string, source: ToolSource, options: ToolboxOptions): Pick<Agent, 'toolbox' | 'toolsFor'> {
@@ -10,7 +14,7 @@ export function agentTools(agent: string, source: ToolSource, options: ToolboxOp
     return {
       toolbox: boxOf([]),
       async toolsFor(ctx) {
-        return boxOf(await source(ctx));
+        return boxOf(await withinPatience(() => source(ctx), sourceMs));
       },
     };
   }

@@ -17,7 +17,7 @@ export interface InstructionsContext {
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
 
-/** A list; a `Toolset`, which may change; or a function that says what there is now. The last two are read again at every model call. */
+/** A list; a `Toolset`, which may change; or a function that says what there is now. The last two are read again at every model call; a function has 30 s. */
 export type ToolSource = readonly Tool[] | Toolset | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
 
 /** `StopPolicy` in short: `verify` is one round and at most three a run. */

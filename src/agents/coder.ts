@@ -1,6 +1,7 @@
 import type { Limits, ModelSettings } from '../core/agent';
 import type { ApprovalRule } from '../tools/define-tool';
 import { listDir } from '../tools/list-dir';
+import type { Permissions } from '../tools/permissions';
 import { readFile } from '../tools/read-file';
 import { createShell, type ShellArguments } from '../tools/shell';
 import type { Environment } from '../tools/shell-environment';
@@ -18,6 +19,8 @@ export interface CoderOptions {
   environment?: Environment;
   /** Who must agree to a command. Default `never`. */
   shellApproval?: ApprovalRule<ShellArguments>;
+  /** Which of its calls are refused, run at once, or are asked about: `createPermissions({ mode: 'minimal' })`, say. */
+  permissions?: Permissions;
 }
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. No person is watching: do not ask, decide.
@@ -32,7 +35,8 @@ const instructions = `You are a software engineer at work in a folder (the works
 When it is done, say in a few sentences what you changed, how you checked it, and what is left.`;
 
 /** The built-in agent `coder`: reads, writes and runs things in one folder. */
-export function createCoder({ workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval }: CoderOptions = {}): Agent {
+export function createCoder(options: CoderOptions = {}): Agent {
+  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, permissions } = options;
   return defineAgent({
     name: 'coder',
     model,
@@ -41,5 +45,6 @@ export function createCoder({ workspace, model = 'openai/gpt-5', settings, limit
     settings,
     limits,
     workspace,
+    permissions,
   });
 }

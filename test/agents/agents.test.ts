@@ -226,6 +226,17 @@ describe('the tools of an agent', () => {
     await expect(names(() => [refund, { ...refund }])).rejects.toThrow(/'support': Two tools are named 'refund'/);
   });
 
+  test('a function that never answers holds nobody up for good', async () => {
+    jest.useFakeTimers();
+    try {
+      const refused = expect(names(() => new Promise(() => {}))).rejects.toThrow('no answer within 30 s');
+      await jest.advanceTimersByTimeAsync(30_000);
+      await refused;
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   test('a tool choice is taken on trust where the tools may change', () => {
     const settings = { toolChoice: { tool: 'later' } };
     expect(() => defineAgent({ ...good, tools: createToolset(), settings })).not.toThrow();
@@ -342,6 +353,13 @@ describe('the coder', () => {
   test('asks before a command where it is told to', async () => {
     const { toolbox } = createCoder({ shellApproval: ({ command }) => command.startsWith('git push') && 'it publishes' });
     expect(await toolbox.judge(callOf('shell', { command: 'git push' }))).toMatchObject({ approval: { reason: 'it publishes' } });
+  });
+
+  test('may have permissions', async () => {
+    const { toolbox } = createCoder({ permissions: createPermissions({ mode: 'minimal' }) });
+    expect(await toolbox.judge(callOf('shell', { command: 'ls' }))).not.toHaveProperty('approval');
+    expect(await toolbox.judge(callOf('shell', { command: 'npm publish' }))).toHaveProperty('approval');
+    expect(await toolbox.judge(callOf('write_file', { path: 'a', content: 'b' }))).toHaveProperty('approval');
   });
 
   test('takes another model', () => {
