@@ -45,7 +45,7 @@ export function agentbRunRecord(events: Iterable<AgentEvent>, runId?: string, ag
     } else if (event.type === 'thread.message.completed' || event.type === 'agent.run.summarized') {
       usage = addUsage(usage, event.data.usage);
       run.metadata.usage = usageOf(usage);
-      run.config.model = event.data.model;
+      if (event.data.model) run.config.model = event.data.model;
       provider = event.data.model.includes('/') ? event.data.model.split('/')[0] : provider;
     } else if (isTerminal(event)) {
       run.completedAt = event.timestamp;

@@ -43,7 +43,10 @@ export function said(event: CodeliaEvent): Said {
   return { kind: 'event', event };
 }
 
-const atLimit = '[Max Iterations Reached]\n\n';
+const atLimit = /^\[Max Iterations Reached\]\s*/;
+
+/** How codelia ends a run in which a person said no, and no more. */
+export const stoppedWords = 'Permission request was denied. Turn stopped. Please send your next input to continue.';
 
 /** codelia ends a run at its limit of turns with a last word like any other, and says in it why. */
 export function finalOf(event: DurableEvent<'thread.run.completed' | 'thread.run.incomplete'>): string {
@@ -51,7 +54,7 @@ export function finalOf(event: DurableEvent<'thread.run.completed' | 'thread.run
   // Logs of the first release have no output here.
   const { output = '', message, limit } = event.data;
   const words = output.trim() || message;
-  return limit === 'turns' && !words.startsWith(atLimit.trim()) ? atLimit + words : words;
+  return limit === 'turns' ? `[Max Iterations Reached]\n\n${words.replace(atLimit, '')}` : words;
 }
 
 export function errorOf(event: DurableEvent<'thread.run.failed' | 'thread.run.expired'>, model: string | undefined): CodeliaRunError {

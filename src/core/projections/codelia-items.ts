@@ -2,7 +2,7 @@ import { type AgentEvent, type DurableEvent, type DurableEventData, isTerminal, 
 import { defaultRetry, type FailedAttempt } from '../failure';
 import { addUsage, type Message, noUsage, type Usage } from '../message';
 import { CodeliaCalls } from './codelia-calls';
-import { errorOf, finalOf, type Item, type Said, said } from './codelia-item';
+import { errorOf, finalOf, type Item, type Said, said, stoppedWords } from './codelia-item';
 import { type CodeliaEvent, type CodeliaStatus, contextLeftPercent, providerOf, retryKindOf, usageWords, wholeText } from './codelia-words';
 
 export interface CodeliaOptions {
@@ -26,6 +26,8 @@ export class CodeliaItems {
   #percent: number | null = null;
   /** A cancel was asked for: nothing new begins, what began still has its result. */
   #cancelling = false;
+  /** Somebody refused a call, and the run with it. */
+  #stopped = false;
   /** The run rests, but not for a call. */
   #resting = false;
   #usage: Usage = noUsage;
@@ -58,6 +60,7 @@ export class CodeliaItems {
     'agent.run.created': ({ initialMessages }) => {
       this.#status = undefined;
       this.#cancelling = false;
+      this.#stopped = false;
       this.#resting = false;
       this.#usage = noUsage;
       this.#calls.open([]);
@@ -94,17 +97,26 @@ export class CodeliaItems {
       this.#retry(nextAttempt, failureKind, delayMs, delaySource);
     },
     'thread.message.completed': (data, event) => this.#answered(data, event),
-    'agent.run.summarized': ({ usage, model, costUsd, output }) => {
-      this.#request('');
+    'agent.run.summarized': ({ usage, model, costUsd, output, durationMs, attempts = [], failed }, { timestamp }) => {
+      this.#request('', new Date(Date.parse(timestamp) - durationMs).toISOString());
+      this.#missedRetries(attempts);
+      if (failed !== undefined) return;
       const message: Message = { id: '', role: 'assistant', content: output, toolCalls: [], attempt: 1 };
       this.#respond(message, 'stop', usage, model, costUsd);
+    },
+    'agent.run.suspended': ({ output }, { timestamp }) => {
+      this.#release();
+      if (output !== '') this.#tell({ type: 'text', content: output, timestamp: Date.parse(timestamp) });
     },
     'thread.context.compacted': (_, { timestamp }) => {
       const at = Date.parse(timestamp);
       this.#later({ type: 'compaction_start', timestamp: at }, { type: 'compaction_complete', timestamp: at, compacted: true });
     },
     'agent.approval.requested': ({ toolCall, reason }) => this.#calls.asked(toolCall, reason),
-    'agent.approval.decided': ({ toolCallId }) => this.#calls.decided(toolCallId),
+    'agent.approval.decided': ({ toolCallId, stop }) => {
+      this.#stopped ||= stop === true;
+      this.#calls.decided(toolCallId);
+    },
     'thread.run.requires_action': ({ pending }) => {
       for (const { kind, toolCallId } of pending) {
         if (!this.#calls.has(toolCallId)) this.#rest();
@@ -115,12 +127,12 @@ export class CodeliaItems {
     'agent.tool.execution.completed': (data, { timestamp }) => this.#calls.completed(data, timestamp),
   };
 
-  #request(messageId: string): void {
+  #request(messageId: string, at = this.#envelope.at): void {
     this.#messageId = messageId;
     this.#reasoning = { attempt: 1, text: '' };
     this.#retries.shown.clear();
     this.#invokeSeq += 1;
-    this.#requestedAt = this.#envelope.at;
+    this.#requestedAt = at;
     this.#emit({ kind: 'request', seq: this.#invokeSeq, ...(this.#model && { model: this.#model }), messages: this.#unsent });
     this.#unsent = [];
   }
@@ -196,33 +208,39 @@ export class CodeliaItems {
   }
 
   #end(event: TerminalEvent): void {
-    const cancelled = event.type === 'thread.run.cancelled';
-    if (cancelled) this.#held = undefined;
-    const usage = this.#usage;
-    if (event.type === 'thread.run.completed' || event.type === 'thread.run.incomplete') {
-      const final = finalOf(event);
-      this.#held = this.#held?.filter((item) => item.kind !== 'event' || item.event.type !== 'text' || item.event.content.trim() !== final);
-      this.#release();
-      this.#emit(said({ type: 'final', content: final }));
-      const message = event.type === 'thread.run.incomplete' ? { message: event.data.message } : {};
-      this.#emit({ kind: 'status', status: 'completed', ...message });
-      this.#emit({ kind: 'end', outcome: 'completed', final, usage });
-    } else if (cancelled) {
-      const { reason } = event.data;
-      this.#emit({ kind: 'status', status: 'cancelled', ...(reason && { message: reason }) });
-      this.#emit({ kind: 'end', outcome: 'cancelled', usage });
-    } else {
-      this.#release();
-      if (event.type === 'thread.run.failed') {
+    switch (event.type) {
+      case 'thread.run.completed':
+        return this.#complete(finalOf(event));
+      case 'thread.run.incomplete':
+        return this.#complete(finalOf(event), event.data.message);
+      case 'thread.run.cancelled': {
+        if (this.#stopped && !this.#cancelling) return this.#complete(stoppedWords, event.data.reason);
+        this.#held = undefined;
+        return this.#close('cancelled', event.data.reason);
+      }
+      case 'thread.run.failed': {
         const { attempts = [], maxAttempts } = event.data.details ?? {};
+        this.#release();
         this.#retries.max = maxAttempts ?? this.#retries.max;
         this.#missedRetries(attempts);
       }
-      const error = errorOf(event, this.#model);
-      this.#emit({ kind: 'error', error });
-      this.#emit({ kind: 'status', status: 'error', message: error.message });
-      this.#emit({ kind: 'end', outcome: 'error', usage });
     }
+    this.#release();
+    const error = errorOf(event, this.#model);
+    this.#emit({ kind: 'error', error });
+    this.#close('error', error.message);
+  }
+
+  #complete(final: string, message?: string): void {
+    this.#held = this.#held?.filter((item) => item.kind !== 'event' || item.event.type !== 'text' || item.event.content.trim() !== final);
+    this.#release();
+    this.#emit(said({ type: 'final', content: final }));
+    this.#close('completed', message, final);
+  }
+
+  #close(outcome: 'completed' | 'error' | 'cancelled', message?: string, final?: string): void {
+    this.#emit({ kind: 'status', status: outcome, ...(message && { message }) });
+    this.#emit({ kind: 'end', outcome, ...(final !== undefined && { final }), usage: this.#usage });
   }
 
   /** After an answer that may be the last, whatever comes waits with it. */

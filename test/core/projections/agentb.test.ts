@@ -130,6 +130,22 @@ test('[A5][A7][A8][A73] two tools and an answer come in the order that AgentB ha
   expect(first?.data.message.metadata.tool_calls?.map(({ id }) => id)).toEqual(['call_a', 'call_b']);
 });
 
+test('[A73] each turn with tools has its own notice', () => {
+  const call = (id: string) => [{ name: 'add', id }];
+  const log = new Log()
+    .begin()
+    .says('', call('call_a'))
+    .ran('call_a', '3')
+    .says('', call('call_b'))
+    .ran('call_b', '4')
+    .says('4')
+    .complete();
+  const notices = ofType(told(log), 'thread.run.requires_action').map(
+    ({ data }) => data.required_action.submit_tool_outputs.tool_calls[0]?.id,
+  );
+  expect(notices).toEqual(['call_a', 'call_b']);
+});
+
 test('[A73] calls that run side by side are announced once, and begin before they end', () => {
   const events = told(logs.parallelTools());
   expect(ofType(events, 'thread.run.requires_action')).toHaveLength(1);
@@ -223,6 +239,18 @@ test('[A12] the deltas since the shell are the text: of the second attempt, from
   expect(types(replayed)).toEqual(
     types(told(logs.oneTool())).filter((type, i, all) => !(type === all[i - 1] && type === 'thread.message.delta')),
   );
+
+  // A piece of the attempt that was given up comes late.
+  const late = logs
+    .retried()
+    .events.flatMap((event) =>
+      event.type === 'thread.message.delta' && event.data.restart
+        ? [event, { ...event, data: { ...event.data, attempt: 1, contentChunk: 'lo', restart: undefined } }]
+        : [event],
+    ) as AgentEvent[];
+  expect(
+    ofType(told({ events: late }), 'thread.message.delta').map(({ data }) => 'contentChunk' in data.delta && data.delta.contentChunk),
+  ).toEqual(['Hel', 'Hello.']);
 
   const log = new Log().begin().turn();
   const { messageId } = { messageId: 'msg_2' };
@@ -323,14 +351,17 @@ test('a limit and an end from outside are failures with a code', () => {
   expect(told(new Log().begin().expire()).at(-1)?.data).toMatchObject({ status: 'expired', error: { code: 'terminated' } });
 });
 
-test('[A14] each status names the one before it, and a pause has no word of its own', () => {
-  const events = told(logs.paused());
-  expect(statuses(events).map(([before, status]) => [before, status])).toEqual([
-    ['in_progress', 'in_progress'],
-    ['in_progress', 'in_progress'],
-    ['in_progress', 'in_progress'],
+test('[A14] each status names the one before it; a suspended run requires action, and a pause has no word', () => {
+  const log = logs.suspended();
+  expect(statuses(told(log))).toEqual([
+    ['in_progress', 'in_progress', 'LLM call for turn 1'],
+    ['in_progress', 'requires_action', undefined],
+    ['requires_action', 'in_progress', 'Resumed by a reply.'],
+    ['in_progress', 'in_progress', 'LLM call for turn 2'],
   ]);
-  expect(new Set(types(told(logs.conversation())).filter((type) => type.startsWith('agent.run.paused')))).toEqual(new Set());
+  const asleep = log.events.slice(0, log.events.findIndex(({ data }) => 'status' in data && data.status === 'suspended') + 1);
+  expect(agentbRunRecord(asleep)).toMatchObject({ status: 'requires_action', expiresAt: '2026-01-08T00:00:00.000Z' });
+  expect(types(told(logs.paused()))).toEqual(types(told(logs.words())));
 });
 
 test('[A102][A188][A219] the record of a run goes from queued to its end, with times, usage and the last error', () => {

@@ -190,13 +190,13 @@ test('[B16] a run at its limit has a last word that says so, and completes', () 
     method: 'run.status',
     params: { run_id: 'run_1', status: 'completed', message: 'The run reached its limit of 1 turns.' },
   });
-  const output = '[Max Iterations Reached]\n\nI added one number.';
+  const output = '[Max Iterations Reached] I added one number.';
   const summed = new Log()
     .begin()
     .says('', [{ name: 'add', id: 'call_a' }])
     .ran('call_a', '3');
   summed.incomplete({ limit: 'turns', max: 1, message: 'enough', output });
-  expect(told(summed).at(-1)).toEqual({ type: 'final', content: output });
+  expect(told(summed).at(-1)).toEqual({ type: 'final', content: '[Max Iterations Reached]\n\nI added one number.' });
 });
 
 test('[B44] after a cancel nothing new is told, what was told to begin is told to end, and the next run is told whole', () => {
@@ -367,9 +367,30 @@ test('what somebody outside executes awaits them, too; two that wait are told on
 });
 
 test('a run that rests for a reply, or for more of a limit, awaits a person', () => {
-  const log = new Log().begin().says('I wait.');
-  log.status('suspended').wait(9_000).status('in_progress', 'Continuing run.').say('Here I am.').says('Good.').complete();
-  expect(short(sent(log))).toEqual(['= running', 'text', '= awaiting_ui', '= running', 'final', '= completed']);
+  expect(short(sent(logs.suspended()))).toEqual([...['= running', ...step, 'text', '= awaiting_ui', '= running', 'final', '= completed']]);
+  expect(ofType(told(logs.suspended()), 'text')[0]).toMatchObject({ content: 'I have asked, and wait.' });
+  const more = new Log().begin().says('Not yet.');
+  more.record('agent.limit.reached', { id: 'limit_1', limit: 'turns', max: 1, scope: 'run' }).status('requires_action');
+  const pending = [{ kind: 'limit' as const, toolCallId: 'limit_1', name: 'turns', arguments: '' }];
+  more.record('thread.run.requires_action', { pending }).record('thread.run.requires_action', { pending });
+  more.record('agent.limit.extended', { id: 'limit_1', limit: 'turns', max: 2, scope: 'run' });
+  more.status('in_progress', 'Continuing run.').says('Now.').complete();
+  expect(short(sent(more))).toEqual(['= running', 'text', '= awaiting_ui', '= running', 'final', '= completed']);
+});
+
+test('a refusal that ends the run is its last word, not a cancel', () => {
+  const log = new Log()
+    .begin()
+    .says('', [{ name: 'pay', id: 'call_a' }])
+    .ask('call_a')
+    .rest('approval', 'call_a')
+    .decide('call_a', false, { stop: true });
+  log.record('thread.run.cancelled', { reason: 'stopped by a refusal: refused', by: 'dana' });
+  expect(told(log).at(-1)).toEqual({
+    type: 'final',
+    content: 'Permission request was denied. Turn stopped. Please send your next input to continue.',
+  });
+  expect(short(sent(log)).slice(-4)).toEqual(['tool_result', 'step_complete', 'final', '= completed']);
 });
 
 test('[B20][B69][B181][B182] the run log has every record in its place, and model calls are counted over all runs', () => {
@@ -457,14 +478,7 @@ test('[B190][B191] usage is counted by model, with the calls for closing words, 
     .ran('call_a', '3')
     .says('', [{ name: 'add', id: 'call_b' }], { model: 'local/free', usage: { inputTokens: 7, cachedInputTokens: 0, outputTokens: 1 } })
     .ran('call_b', '3');
-  log.record('agent.run.summarized', {
-    stepId: log.stepId,
-    output: 'So far: 3.',
-    usage: { inputTokens: 10, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 },
-    model: 'openai/gpt-x',
-    durationMs: 9,
-    costUsd: 0.25,
-  });
+  log.summarize('So far: 3.', { costUsd: 0.25 }).summarize('', { failed: 'the provider is down' });
   log.incomplete({ limit: 'turns', max: 2, message: 'enough', output: 'So far: 3.' });
   expect(codeliaUsage(log.events)).toEqual({
     total_calls: 3,
@@ -479,7 +493,7 @@ test('[B190][B191] usage is counted by model, with the calls for closing words, 
     },
   });
   expect(codeliaUsage([])).toMatchObject({ total_calls: 0, total_tokens: 0, total_cost_usd: 0, by_model: {} });
-  expect(types(recorded(log)).slice(-5)).toEqual(['llm.request', 'llm.response', 'agent.event', 'run.status', 'run.end']);
+  expect(types(recorded(log)).slice(-6)).toEqual(['llm.request', 'llm.response', 'llm.request', 'agent.event', 'run.status', 'run.end']);
 });
 
 test('[B65][B67][B181] any log is told without a throw, and keeps the rules of codelia', () => {

@@ -230,11 +230,11 @@ export class Log {
   }
 
   pause(reason = 'look first'): this {
-    return this.record('agent.run.paused', { reason, by: 'dana' }).status('paused');
+    return this.record('agent.run.paused', { reason, by: 'dana' });
   }
 
   resume(): this {
-    return this.record('agent.run.resumed', { by: 'dana' }).status('in_progress', 'Continuing run.');
+    return this.record('agent.run.resumed', { by: 'dana' });
   }
 
   complete(): this {
@@ -268,6 +268,20 @@ export class Log {
     if (writing) this.#void('cancelled');
     this.#close('the run was cancelled');
     return this.#end('thread.run.cancelled', words);
+  }
+
+  /** The model says closing words, which stay out of the transcript. */
+  summarize(output: string, { failed, costUsd }: { failed?: string; costUsd?: number } = {}): this {
+    const usage = failed === undefined ? { inputTokens: 10, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 } : noUsage;
+    const more = { ...(failed !== undefined && { failed }), ...(costUsd !== undefined && { costUsd }) };
+    return this.record('agent.run.summarized', { stepId: this.stepId, output, usage, model: 'openai/gpt-x', durationMs: 9, ...more });
+  }
+
+  /** The run rests until someone replies. */
+  suspend(correlationId: string, output: string): this {
+    this.#takeIn();
+    this.summarize(output);
+    return this.record('agent.run.suspended', { correlationId, expiresAt: '2026-01-08T00:00:00.000Z', output }).status('suspended');
   }
 
   expire(reason: DurableEventData['thread.run.expired']['reason'] = 'terminated'): this {
@@ -435,6 +449,18 @@ export const logs = {
       .says('', [{ name: 'add', id: 'call_a', args: { a: 1, b: 2 } }])
       .ran('call_a', '3')
       .says('It is 3.')
+      .complete(),
+  /** A tool asks that the run rest; someone's reply sets it going again. */
+  suspended: () =>
+    new Log()
+      .begin('Ask them')
+      .says('', [{ name: 'ask_them', id: 'call_s' }])
+      .ran('call_s', 'asked')
+      .suspend('mail-7', 'I have asked, and wait.')
+      .wait(60_000)
+      .say('They said yes.')
+      .status('in_progress', 'Resumed by a reply.')
+      .says('Good.')
       .complete(),
   paused: () => new Log().begin().pause().wait(5_000).resume().says('Hello there.').complete(),
 } satisfies Record<string, (...args: never[]) => Log>;
