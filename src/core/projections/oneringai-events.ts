@@ -45,3 +45,6 @@ export interface OneRingPayloads {
 export type OneRingEvent = {
   [K in keyof OneRingPayloads]: { type: K; executionId: string; timestamp: string } & OneRingPayloads[K];
 }[keyof OneRingPayloads];
+
+/** Without `executionId` it is of the execution under way. */
+export type EmitOneRing = <K extends keyof OneRingPayloads>(type: K, payload: OneRingPayloads[K], executionId?: string) => void;

@@ -1,4 +1,5 @@
 import type { DurableEvent, DurableEventData } from '../event';
+import { finalKinds, retryableKinds } from '../failure';
 import type { AssistantMessage, Content, Usage, UserMessage } from '../message';
 
 /** A call as OneRingAI tells of it. */
@@ -127,9 +128,10 @@ const providerErrors: Record<string, string> = {
   'context-length': 'ProviderContextLengthError',
 };
 
-/** What a run failed of. `ofModel`: at a model call. */
-export function runError({ code, message, details }: DurableEventData['thread.run.failed'], ofModel: boolean): OneRingError {
+/** What a run failed of; the code of a failed model call is the kind of the failure. */
+export function runError({ code, message, details }: DurableEventData['thread.run.failed']): OneRingError {
   const last = details?.attempts?.at(-1);
+  const ofModel = [...retryableKinds, ...finalKinds].some((kind) => kind === code);
   return {
     name: providerErrors[code] ?? (ofModel ? 'ProviderError' : 'Error'),
     message,

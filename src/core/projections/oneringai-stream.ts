@@ -64,7 +64,7 @@ class Stream {
   #open = false;
   #startedAt = '';
   #usage: Usage = noUsage;
-  #iteration = 0;
+  #iteration = -1;
   /** The answer of this iteration, until the iteration is told as complete. */
   #answer: DurableEvent<'thread.message.completed'>['data'] | undefined;
   /** Of the message that the model is writing. */
@@ -97,6 +97,7 @@ class Stream {
     this.#open = true;
     this.#startedAt = event.timestamp;
     this.#usage = noUsage;
+    this.#iteration = -1;
     this.#answer = undefined;
     return true;
   }

@@ -1,6 +1,6 @@
 import type { DurableEventData } from '../event';
 import { type Content, type ToolCall, textOf } from '../message';
-import type { OneRingPayloads } from './oneringai-events';
+import type { EmitOneRing, OneRingPayloads } from './oneringai-events';
 import type { OneRingError, OneRingToolCall } from './oneringai-shapes';
 
 /** An event's name and payload. */
@@ -13,12 +13,83 @@ interface Span {
   endTime: string;
 }
 
-export function toolCallOf({ id, name, arguments: text }: ToolCall, more: Partial<OneRingToolCall> = {}): OneRingToolCall {
+function toolCallOf({ id, name, arguments: text }: ToolCall, more: Partial<OneRingToolCall> = {}): OneRingToolCall {
   return { id, type: 'function', function: { name, arguments: text }, blocking: true, state: 'pending', ...more };
 }
 
+interface CallSoFar {
+  call: ToolCall;
+  startTime?: string;
+  done?: Outcome['status'];
+}
+
+/** The calls of an iteration: each that is told to start is told one end. */
+export class OneRingCalls {
+  #iteration = 0;
+  #calls = new Map<string, CallSoFar>();
+  /** Which execution began a call that goes on behind its result. */
+  #behind = new Map<string, string>();
+
+  constructor(readonly emit: EmitOneRing) {}
+
+  begin(iteration: number, calls: readonly ToolCall[]): void {
+    this.#iteration = iteration;
+    this.#calls = new Map(calls.map((call) => [call.id, { call }]));
+    if (calls.length > 0) this.emit('tool:detected', { iteration, toolCalls: calls.map((call) => toolCallOf(call)) });
+  }
+
+  edit({ toolCallId, editedArguments }: DurableEventData['agent.approval.decided']): void {
+    const known = this.#calls.get(toolCallId);
+    if (known && editedArguments !== undefined) known.call = { ...known.call, arguments: editedArguments };
+  }
+
+  start(id: string, startTime: string): void {
+    const known = this.#calls.get(id);
+    if (!known || known.startTime) return;
+    known.startTime = startTime;
+    this.emit('tool:start', { iteration: this.#iteration, toolCall: toolCallOf(known.call, { state: 'executing', startTime }) });
+  }
+
+  end(data: DurableEventData['agent.tool.execution.completed'], endTime: string, executionId: string): void {
+    const known = this.#calls.get(data.toolCallId);
+    if (!known || known.done) return;
+    // A call that can't run at all is told as one that failed; one that is refused, skipped or answered by a hook is not told.
+    if (data.status === 'rejected') this.start(data.toolCallId, endTime);
+    known.done = data.status;
+    const { call, startTime } = known;
+    if (data.background) {
+      this.#behind.set(call.id, executionId);
+      this.emit('async:tool:started', { toolCallId: call.id, toolName: call.name, args: call.arguments });
+    }
+    if (!startTime) return;
+    const [type, payload] = toolEnd(data, { call, startTime, endTime, iteration: this.#iteration });
+    this.emit(type, payload);
+  }
+
+  endBehind(data: DurableEventData['agent.tool.background.completed']): void {
+    const [type, payload] = backgroundEnd(data);
+    this.emit(type, payload, this.#behind.get(data.toolCallId));
+    this.#behind.delete(data.toolCallId);
+  }
+
+  /** Whether all have ended, and none in a way that may be the run's end, too. */
+  allWell(): boolean {
+    return [...this.#calls.values()].every(({ done }) => done === 'success' || done === 'denied');
+  }
+
+  /** The execution ends while they run. */
+  abandon(error: OneRingError): void {
+    for (const { call, startTime, done } of this.#calls.values()) {
+      if (!startTime || done) continue;
+      const toolCall = toolCallOf(call, { state: 'failed', startTime, error: error.message });
+      this.emit('tool:error', { iteration: this.#iteration, toolCall, error });
+    }
+    this.#calls.clear();
+  }
+}
+
 /** How a call that was started ends. */
-export function toolEnd(
+function toolEnd(
   data: DurableEventData['agent.tool.execution.completed'],
   { call, iteration, ...times }: Span,
 ): Told<'tool:complete' | 'tool:error' | 'tool:timeout'> {
@@ -31,7 +102,7 @@ export function toolEnd(
   return ['tool:complete', { iteration, toolCall: ended('completed'), result }];
 }
 
-export function backgroundEnd(
+function backgroundEnd(
   data: DurableEventData['agent.tool.background.completed'],
 ): Told<'async:tool:complete' | 'async:tool:error' | 'async:tool:timeout'> {
   const { toolCallId, name: toolName, durationMs: duration = 0, message } = data;

@@ -1,7 +1,7 @@
 import { type AgentEvent, type DurableEvent, isDurable, isTerminal, type TerminalEvent } from '../event';
-import type { FailedAttempt } from '../failure';
-import { addUsage, noUsage, type ToolCall, type Usage } from '../message';
-import type { OneRingConfig, OneRingEvent, OneRingPayloads } from './oneringai-events';
+import { addUsage, noUsage, type Usage } from '../message';
+import type { EmitOneRing, OneRingConfig, OneRingEvent } from './oneringai-events';
+import { OneRingModelCall } from './oneringai-model-call';
 import {
   executionIdOf,
   inputItem,
@@ -13,7 +13,7 @@ import {
   runError,
   usageOf,
 } from './oneringai-shapes';
-import { backgroundEnd, toolCallOf, toolEnd } from './oneringai-tools';
+import { OneRingCalls } from './oneringai-tools';
 import type { Projection } from './projection';
 
 /**
@@ -25,12 +25,6 @@ export function oneringaiEvents(config: OneRingConfig = {}): Projection<OneRingE
   return { push: (event) => emitter.push(event) };
 }
 
-interface CallSoFar {
-  call: ToolCall;
-  startTime?: string;
-  done?: DurableEvent<'agent.tool.execution.completed'>['data']['status'];
-}
-
 interface Execution {
   id: string;
   runId: string | null;
@@ -39,16 +33,13 @@ interface Execution {
   iterationStartedAt: string;
   /** What the iteration under way came to, until it is told. */
   iterationResponse?: OneRingResponse;
-  llmOpen: boolean;
-  calls: Map<string, CallSoFar>;
   askedCalls: number;
   usage: Usage;
   contextTokens: number;
   last?: OneRingResponse;
+  /** The closing words at a limit were the last that was said. */
   summarized: boolean;
   cancelled: boolean;
-  /** Errors of `after:llm` hooks that are recorded before the answer which they saw. */
-  heldHook?: DurableEvent<'agent.hook.completed'>;
 }
 
 class Emitter {
@@ -58,8 +49,11 @@ class Emitter {
   #execution: Execution | undefined;
   #ended: string | null = null;
   #closed = false;
-  /** Which execution began a call that goes on behind it. */
-  #background = new Map<string, string>();
+  #emit: EmitOneRing = (type, payload, executionId = this.#id) => {
+    this.#out.push({ type, executionId, timestamp: this.#now, ...payload } as unknown as OneRingEvent);
+  };
+  #model = new OneRingModelCall(this.#emit);
+  #calls = new OneRingCalls(this.#emit);
 
   constructor(readonly config: OneRingConfig) {}
 
@@ -75,26 +69,15 @@ class Emitter {
 
   /** The execution that an event is of; begun with the first event of its run. */
   #executionOf(event: DurableEvent): Execution | undefined {
-    const stillborn = event.type === 'thread.run.expired' && this.#id === 'unknown';
-    if (this.#execution && (event.runId === this.#execution.runId || event.type === 'thread.run.expired')) return this.#execution;
-    if (!stillborn && (event.runId === null || event.runId === this.#ended)) return undefined;
-    const { timestamp, runId } = event;
+    const { timestamp, runId, type } = event;
+    if (this.#execution && (runId === this.#execution.runId || type === 'thread.run.expired')) return this.#execution;
+    // Ended from outside before anything happened: it is told all the same.
+    const stillborn = type === 'thread.run.expired' && this.#id === 'unknown';
+    if (!stillborn && (runId === null || runId === this.#ended)) return undefined;
     this.#id = executionIdOf(runId ?? event.threadId);
-    this.#execution = {
-      id: this.#id,
-      runId,
-      startedAt: timestamp,
-      iteration: 0,
-      iterationStartedAt: timestamp,
-      llmOpen: false,
-      calls: new Map(),
-      askedCalls: 0,
-      usage: noUsage,
-      contextTokens: 0,
-      summarized: false,
-      cancelled: false,
-    };
-    const initial = event.type === 'agent.run.created' ? event.data.initialMessages : [];
+    const begun = { id: this.#id, runId, startedAt: timestamp, iteration: 0, iterationStartedAt: timestamp };
+    this.#execution = { ...begun, askedCalls: 0, usage: noUsage, contextTokens: 0, summarized: false, cancelled: false };
+    const initial = type === 'agent.run.created' ? event.data.initialMessages : [];
     const input = initial.flatMap((message) => (message.role === 'user' ? [inputItem(message)] : []));
     this.#emit('execution:start', { config: this.config, input });
     return this.#execution;
@@ -107,7 +90,7 @@ class Emitter {
       case 'agent.run.resumed':
         return this.#emit('execution:resumed', {});
       case 'agent.tool.background.completed':
-        return this.#backgroundEnded(event);
+        return this.#calls.endBehind(event.data);
       default:
         if (execution) this.#foldExecution(event, execution);
     }
@@ -126,19 +109,18 @@ class Emitter {
       case 'agent.run.summarized':
         return this.#summarized(execution, event);
       case 'agent.approval.decided':
-        return this.#edited(execution, event.data);
+        return this.#calls.edit(event.data);
       case 'thread.run.requires_action':
         for (const { kind, toolCallId } of event.data.pending)
-          if (kind === 'output' || kind === 'question') this.#startTool(execution, toolCallId);
+          if (kind === 'output' || kind === 'question') this.#calls.start(toolCallId, event.timestamp);
         return;
       case 'agent.tool.execution.started':
-        return this.#startTool(execution, event.data.toolCallId);
+        return this.#calls.start(event.data.toolCallId, event.timestamp);
       case 'agent.tool.execution.completed':
-        return this.#endTool(execution, event);
+        this.#calls.end(event.data, event.timestamp, execution.id);
+        return this.#calls.allWell() ? this.#completeIteration(execution) : undefined;
       case 'agent.hook.completed':
-        if (event.data.hook === 'after:llm' && execution.llmOpen) execution.heldHook = event;
-        else this.#hookErrors(event);
-        return;
+        return this.#model.hook(event.data);
       case 'agent.run.suspended': {
         const { correlationId, expiresAt, metadata } = event.data;
         const words = { correlationId, sessionId: event.threadId, resumeAs: 'user_message' as const, expiresAt };
@@ -153,7 +135,8 @@ class Emitter {
 
   #beginIteration(execution: Execution, iteration: number): void {
     this.#completeIteration(execution);
-    Object.assign(execution, { iteration, iterationStartedAt: this.#now, calls: new Map() });
+    Object.assign(execution, { iteration, iterationStartedAt: this.#now, summarized: false });
+    this.#calls.begin(iteration, []);
     this.#emit('iteration:start', { iteration });
   }
 
@@ -164,17 +147,14 @@ class Emitter {
     this.#emit('iteration:complete', { iteration, response: iterationResponse, duration: this.#since(iterationStartedAt) });
   }
 
-  #request(execution: Execution): void {
-    if (execution.llmOpen) return;
-    execution.llmOpen = true;
-    const model = execution.last?.model ?? this.config.model;
-    this.#emit('llm:request', { iteration: execution.iteration, options: model ? { model } : {} });
+  #request({ iteration, last }: Execution): void {
+    this.#model.request(iteration, last?.model || this.config.model);
   }
 
   /** A call that failed is told with the run's end, which says why. */
   #unanswered(execution: Execution, { data: { reason, messageId } }: DurableEvent<'thread.message.incomplete'>): void {
     if (reason === 'failed') return;
-    this.#llmError(execution, { name: 'AbortError', message: `The model call was ${reason}` });
+    this.#model.error({ name: 'AbortError', message: `The model call was ${reason}` });
     if (reason !== 'superseded') return;
     const none = { id: messageId, status: 'cancelled' as const, model: '', usage: noUsage, timestamp: this.#now };
     execution.iterationResponse = response(none, { content: '' });
@@ -184,16 +164,15 @@ class Emitter {
     const { message, usage, attempts, durationMs } = event.data;
     const said = responseOf(event);
     this.#request(execution);
-    this.#retries(attempts);
-    this.#llmResponse(execution, said, durationMs);
+    this.#model.retries(attempts);
+    this.#model.response(said, durationMs);
     execution.usage = addUsage(execution.usage, usage);
     execution.contextTokens = usage.inputTokens + usage.outputTokens;
     execution.last = said;
     execution.iterationResponse = said;
     execution.askedCalls += message.toolCalls.length;
-    for (const call of message.toolCalls) execution.calls.set(call.id, { call });
-    if (message.toolCalls.length === 0) return this.#completeIteration(execution);
-    this.#emit('tool:detected', { iteration: execution.iteration, toolCalls: message.toolCalls.map((call) => toolCallOf(call)) });
+    this.#calls.begin(execution.iteration, message.toolCalls);
+    if (message.toolCalls.length === 0) this.#completeIteration(execution);
   }
 
   /** The closing words belong to the last iteration. */
@@ -201,85 +180,13 @@ class Emitter {
     const { output, usage, model, durationMs, attempts, failed } = data;
     this.#completeIteration(execution);
     this.#request(execution);
-    this.#retries(failed === undefined ? attempts : attempts?.slice(0, -1));
-    execution.usage = addUsage(execution.usage, usage);
-    execution.summarized = true;
+    this.#model.retries(attempts);
     const said = response({ id: `${execution.id}_summary`, status: 'incomplete', model, usage, timestamp }, { content: output });
+    if (failed === undefined) this.#model.response(said, durationMs);
+    else this.#model.error({ name: 'ProviderError', message: failed });
+    execution.usage = addUsage(execution.usage, usage);
     execution.last = said;
-    if (failed === undefined) this.#llmResponse(execution, said, durationMs);
-    else this.#llmError(execution, { name: 'ProviderError', message: failed });
-  }
-
-  #llmResponse(execution: Execution, said: OneRingResponse, duration: number): void {
-    execution.llmOpen = false;
-    this.#emit('llm:response', { iteration: execution.iteration, response: said, duration });
-    const { heldHook } = execution;
-    delete execution.heldHook;
-    if (heldHook) this.#hookErrors(heldHook);
-  }
-
-  #llmError(execution: Execution, error: OneRingError): void {
-    if (!execution.llmOpen) return;
-    execution.llmOpen = false;
-    this.#emit('llm:error', { iteration: execution.iteration, error });
-    const { heldHook } = execution;
-    delete execution.heldHook;
-    if (heldHook) this.#hookErrors(heldHook);
-  }
-
-  #retries(attempts: readonly FailedAttempt[] = [], maxAttempts?: number): void {
-    for (const [i, { kind, message, waitMs = 0 }] of attempts.entries()) {
-      const words = { attempt: i + 1, ...(maxAttempts !== undefined && { maxAttempts }), reason: `${kind}: ${message}` };
-      this.#emit('execution:retry', { ...words, delayMs: waitMs });
-    }
-  }
-
-  #edited({ calls }: Execution, { toolCallId, editedArguments }: DurableEvent<'agent.approval.decided'>['data']): void {
-    const known = calls.get(toolCallId);
-    if (known && editedArguments !== undefined) known.call = { ...known.call, arguments: editedArguments };
-  }
-
-  #startTool({ calls, iteration }: Execution, id: string): void {
-    const known = calls.get(id);
-    if (!known || known.startTime) return;
-    known.startTime = this.#now;
-    this.#emit('tool:start', { iteration, toolCall: toolCallOf(known.call, { state: 'executing', startTime: this.#now }) });
-  }
-
-  #endTool(execution: Execution, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
-    const known = execution.calls.get(data.toolCallId);
-    if (!known || known.done) return;
-    // A call that can't run at all is told as one that failed; one that is refused, skipped or answered by a hook is not told.
-    if (data.status === 'rejected') this.#startTool(execution, data.toolCallId);
-    known.done = data.status;
-    if (data.background) this.#goesOn(execution, known.call);
-    const { call, startTime } = known;
-    if (startTime) {
-      const [type, payload] = toolEnd(data, { call, startTime, endTime: this.#now, iteration: execution.iteration });
-      this.#emit(type, payload);
-    }
-    const outcomes = [...execution.calls.values()].map((one) => one.done);
-    // A turn that was cut short is not complete; if the run goes on all the same, the next iteration tells.
-    if (outcomes.every((status) => status && status !== 'skipped' && status !== 'cancelled')) this.#completeIteration(execution);
-  }
-
-  #goesOn({ id }: Execution, call: ToolCall): void {
-    this.#background.set(call.id, id);
-    this.#emit('async:tool:started', { toolCallId: call.id, toolName: call.name, args: call.arguments });
-  }
-
-  #backgroundEnded({ data }: DurableEvent<'agent.tool.background.completed'>): void {
-    const executionId = this.#background.get(data.toolCallId) ?? this.#id;
-    this.#background.delete(data.toolCallId);
-    const [type, payload] = backgroundEnd(data);
-    this.#emit(type, payload, executionId);
-  }
-
-  #hookErrors({ data }: DurableEvent<'agent.hook.completed'>): void {
-    for (const { id, message, consecutive } of data.errors ?? []) {
-      const error = { name: 'HookError', message: `${id}: ${message}` };
-      this.#emit('hook:error', { hookName: data.hook, error, consecutiveErrors: consecutive });
-    }
+    execution.summarized = true;
   }
 
   #cancelled(execution: Execution, reason: string | undefined): void {
@@ -296,18 +203,16 @@ class Emitter {
       case 'thread.run.incomplete':
         this.#stopped(execution, event);
         break;
-      case 'thread.run.failed': {
-        const error = runError(event.data, execution.llmOpen);
-        if (execution.llmOpen) this.#retries(event.data.details?.attempts?.slice(0, -1), event.data.details?.maxAttempts);
-        this.#fail(execution, error);
+      case 'thread.run.failed':
+        this.#model.failedAttempts(event.data.details);
+        this.#fail(runError(event.data));
         break;
-      }
       case 'thread.run.cancelled':
         this.#cancelled(execution, event.data.reason);
-        this.#fail(execution, { name: 'Error', message: 'Execution cancelled', code: 'cancelled' });
+        this.#fail({ name: 'Error', message: 'Execution cancelled', code: 'cancelled' });
         break;
       default:
-        this.#fail(execution, { name: 'Error', message: event.data.message, code: event.data.reason });
+        this.#fail({ name: 'Error', message: event.data.message, code: event.data.reason });
     }
     this.#execution = undefined;
     this.#ended = event.runId;
@@ -315,10 +220,7 @@ class Emitter {
 
   /** At a limit OneRingAI throws; where closing words were asked for they are the response. */
   #stopped(execution: Execution, { data }: DurableEvent<'thread.run.incomplete'>): void {
-    if (!execution.summarized) {
-      const spent = { ...execution, durationMs: this.#since(execution.startedAt) };
-      return this.#fail(execution, limitError(data, spent));
-    }
+    if (!execution.summarized) return this.#fail(limitError(data, { ...execution, durationMs: this.#since(execution.startedAt) }));
     if (data.limit === 'turns') this.#emit('execution:maxIterations', { iteration: execution.iteration, maxIterations: data.max });
     this.#complete(execution, 'incomplete', data.output, execution.usage);
   }
@@ -330,21 +232,13 @@ class Emitter {
     this.#emit('execution:complete', { response: whole, duration: this.#since(execution.startedAt) });
   }
 
-  #fail(execution: Execution, error: OneRingError): void {
-    this.#llmError(execution, error);
-    for (const known of execution.calls.values()) {
-      if (!known.startTime || known.done) continue;
-      const toolCall = toolCallOf(known.call, { state: 'failed', startTime: known.startTime, error: error.message });
-      this.#emit('tool:error', { iteration: execution.iteration, toolCall, error });
-    }
+  #fail(error: OneRingError): void {
+    this.#model.error(error);
+    this.#calls.abandon(error);
     this.#emit('execution:error', { error });
   }
 
   #since(timestamp: string): number {
     return Math.max(0, Date.parse(this.#now) - Date.parse(timestamp));
-  }
-
-  #emit<K extends keyof OneRingPayloads>(type: K, payload: OneRingPayloads[K], executionId = this.#id): void {
-    this.#out.push({ type, executionId, timestamp: this.#now, ...payload } as unknown as OneRingEvent);
   }
 }
