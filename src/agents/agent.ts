@@ -17,7 +17,10 @@ export interface InstructionsContext {
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
 
-/** A list; a `Toolset`, which may change; or a function that says what there is now. The last two are read again at every model call; a function has 30 s. */
+/**
+ * A list; a `Toolset`, which may change; or a function that says what there is now, within 30 s. The last two are read again at every
+ * model call.
+ */
 export type ToolSource = readonly Tool[] | Toolset | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
 
 /** `StopPolicy` in short: `verify` is one round and at most three a run. */
@@ -43,7 +46,7 @@ export interface AgentDefinition {
   threadLimits?: Limits;
   /** Default `stop`: the run ends as incomplete. */
   atLimit?: AtLimit;
-  /** When an answer without tool calls ends the run. Default `immediate`. With `done-tool` the agent has the tool `done` besides its own. */
+  /** When an answer without tool calls ends the run. Default `immediate`. With `done-tool` it has the tool `done` besides its own. */
   stop?: StopOption;
   /** `fail`: a tool that fails ends the run. Default `continue`: the model is told. */
   toolFailure?: 'continue' | 'fail';

@@ -38,7 +38,7 @@ const retrySchema = z.strictObject({
   retryAfterCeilingMs: positive.optional(),
 });
 
-/** What is wrong with model settings, a line each; none when they are fine. `tools`: the names a tool choice may force, where they are known. */
+/** What is wrong with model settings, a line each; none when they are fine. `tools`: what a tool choice may force, where it is known. */
 export function problemsOfSettings(settings: unknown, tools: readonly string[] | undefined): string[] {
   const problems = problemsOf('settings', settingsSchema, settings);
   if (problems.length > 0 || tools === undefined) return problems;

@@ -55,7 +55,7 @@ export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
   });
 }
 
-/** What the list has of a model. It may not know the model, or not be able to reckon with what it knows; and without a provider it would guess. */
+/** What the list has of a model. It may not know it, or not be able to reckon with what it knows; without a provider it would guess. */
 function listed(model: string, provider: string, tokens: Record<string, number>): ReturnType<typeof calcPrice> {
   if (provider === '') return null;
   try {
@@ -100,6 +100,6 @@ function checked(where: string, value: unknown): Record<string, ModelPrice> {
   const shape =
     '{ "provider/model": { "inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "outputPerMillion": 10, "contextWindow": 400000 } }';
   throw new Error(
-    `${where} is not right. It must be ${shape}, in US dollars, without cachedInputPerMillion and contextWindow where they are not known:\n${problems.join('\n')}`,
+    `${where} is not right. It must be ${shape}, in US dollars; cachedInputPerMillion and contextWindow may be left out:\n${problems.join('\n')}`,
   );
 }

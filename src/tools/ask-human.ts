@@ -2,11 +2,12 @@ import { z } from 'zod';
 import type { AskOptions } from '../core/ask-policy';
 import { defineTool, type Tool } from './define-tool';
 
-/** Whom the questions go to and until when. `onDeadline: 'deny'`, the default, fails the question: the model is told that nobody answered. */
+/** Whom the questions go to and until when. `onDeadline: 'deny'`, the default, fails the question, and the model is told. */
 export type AskHumanOptions = Pick<AskOptions, 'groups' | 'users' | 'deadlineMs' | 'onDeadline'>;
 
-const description = `Ask a person a question and wait for the answer, however long it takes. Use it when only a person can know or decide: a preference, a missing fact,
-a risk to accept. Ask one thing, and say what they need to know to answer it.`;
+const description =
+  'Ask a person a question and wait for the answer, however long it takes. Use it when only a person can know or decide: a preference, ' +
+  'a missing fact, a risk to accept. Ask one thing, and say what they need to know to answer it.';
 
 /** The tool `ask_human`: the run rests until a person answers. Throws `TypeError` as `defineTool` does. */
 export function createAskHuman(options: AskHumanOptions = {}): Tool {

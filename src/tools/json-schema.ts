@@ -19,8 +19,8 @@ const data = ['enum', 'const', 'default', 'examples', 'example'];
 const byName = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 
 /**
- * A schema that needs no other document: components it refers to, by path or by `$anchor`, stand in its `$defs`. They may refer to each other
- * in circles. Its root is an object, as providers demand; a root that is a reference is replaced by what it refers to.
+ * A schema that needs no other document: components it refers to, by path or by `$anchor`, stand in its `$defs`. They may refer to each
+ * other in circles. Its root is an object, as providers demand; a root that is a reference is replaced by what it refers to.
  */
 export function selfContained(input: JsonSchema, definitions: SchemaDefinitions | undefined, refuse: Refuse): JsonObject {
   const { components: own, ...schema } = plain(input, refuse);

@@ -6,7 +6,7 @@ import { withinPatience } from './within';
 type Reject = Extract<Verdict, { kind: 'reject' }>;
 
 /**
- * What permissions say of a call; `undefined` is no opinion. They fail closed: a throw, no answer within 10 s, or nonsense refuses the call.
+ * What permissions say of a call; `undefined` is no opinion. They fail closed: a throw, no answer within 10 s, or nonsense refuses it.
  */
 export async function permissionFor(
   permissions: Permissions | undefined,

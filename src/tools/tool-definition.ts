@@ -59,8 +59,8 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   /** Of a tool without `execute`: it is a person who is asked something. */
   question?: boolean;
   /**
-   * Returns what the model is to see: text, parts, or anything JSON can write; or `suspend(…)`. A throw is told to the model as `Error: <message>`;
-   * throw `ToolFailure` to choose the words. Without `execute` the call waits for an output from outside.
+   * Returns what the model is to see: text, parts, or anything JSON can write; or `suspend(…)`. A throw is told to the model as
+   * `Error: <message>`; throw `ToolFailure` to choose the words. Without `execute` the call waits for an output from outside.
    */
   execute?(args: Arguments<Input>, ctx: ToolContext): unknown;
 }

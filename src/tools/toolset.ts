@@ -3,8 +3,8 @@ import type { Tool } from './define-tool';
 const mark = Symbol.for('longhaul.Toolset');
 
 /**
- * A list of tools that may change while agents use it. An agent reads it at every model call, so a change takes effect at the next one, also
- * in runs that are under way. It lives in one process: workers that share the load must change theirs alike.
+ * A list of tools that may change while agents use it. An agent reads it at every model call, so a change takes effect at the next one,
+ * also in runs that are under way. It lives in one process: workers that share the load must change theirs alike.
  */
 export interface Toolset {
   /** A tool of a known name takes that one's place. */
