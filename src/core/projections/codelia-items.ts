@@ -213,14 +213,12 @@ export class CodeliaItems {
         return this.#complete(finalOf(event));
       case 'thread.run.incomplete':
         return this.#complete(finalOf(event), event.data.message);
-      case 'thread.run.cancelled': {
+      case 'thread.run.cancelled':
         if (this.#stopped && !this.#cancelling) return this.#complete(stoppedWords, event.data.reason);
         this.#held = undefined;
         return this.#close('cancelled', event.data.reason);
-      }
       case 'thread.run.failed': {
         const { attempts = [], maxAttempts } = event.data.details ?? {};
-        this.#release();
         this.#retries.max = maxAttempts ?? this.#retries.max;
         this.#missedRetries(attempts);
       }

@@ -428,3 +428,37 @@ test('[A13] any log is told without a throw: one end a run, its last event, and 
     { numRuns: 200 },
   );
 });
+
+/** Live pieces as they might come: right or wrong, of any attempt, snapshots or not, also of messages that are over. */
+const pieces = fc.array(
+  fc.record({
+    attempt: fc.integer({ min: 1, max: 3 }),
+    contentChunk: fc.string(),
+    restart: fc.boolean(),
+    snapshot: fc.boolean(),
+    old: fc.boolean(),
+  }),
+  { maxLength: 5 },
+);
+
+test('[A12] whatever comes live, and however much of it, the deltas since the shell are the text', () => {
+  fc.assert(
+    fc.property(plot, fc.array(pieces, { minLength: 1, maxLength: 4 }), (runs, live) => {
+      const shells: string[] = [];
+      const events = new Story().play(runs).events.flatMap((event, i): AgentEvent[] => {
+        if (event.type === 'thread.message.created' && event.data.inProgress) shells.push(event.data.message.id);
+        const between = (live[i % live.length] ?? []).map(({ old, restart, snapshot, ...rest }, index) => {
+          const messageId = (old ? shells.at(-2) : shells.at(-1)) ?? 'none';
+          const { timestamp, threadId, runId } = event;
+          const data = { messageId, turn: 1, index, ...rest, ...(restart && { restart }), ...(snapshot && { snapshot }) };
+          return { type: 'thread.message.delta', timestamp, threadId, runId, data } as AgentEvent;
+        });
+        return [event, ...between];
+      });
+      const all = told({ events });
+      const texts = textsOf(all);
+      for (const { data } of ofType(all, 'thread.message.completed')) expect(texts.get(data.message.id)).toBe(data.message.content);
+    }),
+    { numRuns: 150 },
+  );
+});
