@@ -1,8 +1,9 @@
 import type { LimitName } from '../agent';
 import { type AgentEvent, type DurableEvent, type EphemeralEvent, isDurable, isTerminal, type TerminalEvent } from '../event';
 import type { FailedAttempt } from '../failure';
-import { addUsage, noUsage, type ToolCall, type Usage } from '../message';
-import { type BaseAgentItem, type CallItem, callItem, endedItem, outcomeOf, type Todo, todosAfter } from './baseagent-items';
+import { addUsage, noUsage, type Usage } from '../message';
+import { BaseAgentCalls } from './baseagent-calls';
+import type { BaseAgentItem } from './baseagent-items';
 import type { Projection } from './projection';
 
 /** One line of BaseAgent's output. Each run is a turn of it. */
@@ -29,20 +30,10 @@ const limitReasons = {
   contextTokens: 'max_context',
 } as const satisfies Record<LimitName, string>;
 
-/** Of what a running tool says, an update repeats no more than the newest. */
-const shownProgress = 2_000;
-
 /** The log as the lines that BaseAgent prints. Whatever can't be told becomes an `error` line, and the rest goes on. */
 export function baseagentLines(): Projection<BaseAgentLine> {
   const lines = new Lines();
   return { push: (event) => lines.push(event) };
-}
-
-interface OpenCall {
-  item: CallItem;
-  name: string;
-  attempt: number;
-  progress: string;
 }
 
 class Lines {
@@ -52,14 +43,14 @@ class Lines {
   #ended: string | null = null;
   #lastItem = 0;
   #usage: Usage = noUsage;
-  #calls = new Map<string, ToolCall>();
-  #running = new Map<string, OpenCall>();
-  #todos: { id: string; items: Todo[] } | undefined;
+  #turn = 0;
   #reasoning = { attempt: 0, text: '' };
   /** Failed attempts at the model call under way that are told already, by their numbers. */
   #toldAttempts = new Set<number>();
-  /** Calls whose result comes later. */
-  #background = new Set<string>();
+  #calls = new BaseAgentCalls(
+    (type, item) => this.#out.push({ type, item }),
+    () => this.#newId(),
+  );
   /** Results that came between two turns: the next one begins with them. */
   #late: DurableEvent<'agent.tool.background.completed'>[] = [];
 
@@ -84,40 +75,41 @@ class Lines {
     this.#open = true;
     this.#usage = noUsage;
     this.#out.push({ type: 'turn.started' });
-    for (const late of this.#late.splice(0)) this.#laterResult(late);
+    for (const late of this.#late.splice(0)) this.#calls.finishLater(late.data);
     return true;
   }
 
   #fold(event: AgentEvent): void {
     switch (event.type) {
       case 'agent.run.step.created':
+        this.#turn = event.data.turn;
         this.#toldAttempts.clear();
         this.#reasoning = { attempt: 0, text: '' };
         return;
       case 'thread.message.delta':
         return this.#think(event);
       case 'agent.llm.retry':
-        return this.#tellAttempt(event.data.nextAttempt - 1, event.data.failureKind, event.data.message);
+        if (event.data.turn === this.#turn) this.#tellAttempt(event.data.nextAttempt - 1, event.data.failureKind, event.data.message);
+        return;
       case 'thread.message.completed':
         return this.#answer(event);
       case 'agent.run.summarized':
         return this.#summary(event);
       case 'agent.approval.decided':
-        return this.#edit(event.data.toolCallId, event.data.editedArguments);
+        return this.#calls.edit(event.data);
       case 'thread.run.requires_action':
         // These are carried out elsewhere from now on.
         for (const { kind, toolCallId, name } of event.data.pending)
-          if (kind === 'output' || kind === 'question') this.#begin(toolCallId, name);
+          if (kind === 'output' || kind === 'question') this.#calls.begin(toolCallId, name);
         return;
       case 'agent.tool.execution.started':
-        this.#begin(event.data.toolCallId, event.data.name);
-        return;
+        return this.#calls.begin(event.data.toolCallId, event.data.name);
       case 'agent.tool.progress':
-        return this.#progress(event.data);
+        return this.#calls.progress(event.data);
       case 'agent.tool.execution.completed':
-        return this.#finish(event.data);
+        return this.#calls.finish(event.data);
       case 'agent.tool.background.completed':
-        return this.#laterResult(event);
+        return this.#calls.finishLater(event.data);
       case 'agent.hook.completed':
         for (const { id, message } of event.data.errors ?? []) this.#error(`Hook ${event.data.hook} (${id}) failed: ${message}`);
         return;
@@ -126,7 +118,8 @@ class Lines {
     }
   }
 
-  #think({ data: { attempt, reasoningChunk, snapshot } }: EphemeralEvent<'thread.message.delta'>): void {
+  #think({ data: { turn, attempt, reasoningChunk, snapshot } }: EphemeralEvent<'thread.message.delta'>): void {
+    if (turn !== this.#turn) return;
     if (attempt !== this.#reasoning.attempt) this.#reasoning = { attempt, text: '' };
     if (reasoningChunk) this.#reasoning.text = snapshot ? reasoningChunk : this.#reasoning.text + reasoningChunk;
   }
@@ -135,24 +128,25 @@ class Lines {
     this.#usage = addUsage(this.#usage, usage);
     this.#tellAttempts(attempts);
     const thought = this.#reasoning.attempt === message.attempt ? this.#reasoning.text : '';
-    if (thought) this.#item('item.completed', { id: this.#newId(), type: 'reasoning', text: thought });
+    if (thought) this.#out.push({ type: 'item.completed', item: { id: this.#newId(), type: 'reasoning', text: thought } });
     this.#said(message.refusal || message.content);
-    for (const call of message.toolCalls) this.#calls.set(call.id, call);
+    this.#calls.asked(message.toolCalls);
   }
 
   #summary({ data: { output, usage, attempts } }: DurableEvent<'agent.run.summarized'>): void {
     this.#usage = addUsage(this.#usage, usage);
-    this.#toldAttempts.clear();
     this.#tellAttempts(attempts);
     this.#said(output);
   }
 
   #said(text: string): void {
-    if (text) this.#item('item.completed', { id: this.#newId(), type: 'agent_message', text });
+    if (text) this.#out.push({ type: 'item.completed', item: { id: this.#newId(), type: 'agent_message', text } });
   }
 
+  /** Of a model call that has ended. */
   #tellAttempts(attempts: FailedAttempt[] = []): void {
     for (const [i, { kind, message }] of attempts.entries()) this.#tellAttempt(i + 1, kind, message);
+    this.#toldAttempts.clear();
   }
 
   /** Once each, be it told live or with the answer. */
@@ -162,73 +156,12 @@ class Lines {
     this.#error(`The model call failed (${kind}) and is tried again: ${message}`);
   }
 
-  #edit(id: string, text: string | undefined): void {
-    const call = this.#calls.get(id);
-    if (call && text !== undefined) this.#calls.set(id, { ...call, arguments: text });
-  }
-
-  #begin(id: string, name: string): void {
-    const call = this.#callOf(id, name);
-    // A list of things to do is told when the call has succeeded, as the list that it is then.
-    if (!this.#running.has(id) && !todosAfter(call, [])) this.#beginItem(call);
-  }
-
-  #callOf(id: string, name: string): ToolCall {
-    return this.#calls.get(id) ?? { id, name, arguments: '' };
-  }
-
-  #beginItem(call: ToolCall): OpenCall {
-    const open = { item: callItem(this.#newId(), call), name: call.name, attempt: 1, progress: '' };
-    this.#running.set(call.id, open);
-    this.#item('item.started', open.item);
-    return open;
-  }
-
-  #progress({ toolCallId, attempt, message }: EphemeralEvent<'agent.tool.progress'>['data']): void {
-    const open = this.#running.get(toolCallId);
-    if (!open) return;
-    open.progress = attempt === open.attempt && open.progress ? `${open.progress}\n${message}`.slice(-shownProgress) : message;
-    open.attempt = attempt;
-    this.#item('item.updated', { ...open.item, aggregated_output: open.progress });
-  }
-
-  #finish(data: DurableEvent<'agent.tool.execution.completed'>['data']): void {
-    const call = this.#callOf(data.toolCallId, data.name);
-    if (data.background) this.#background.add(call.id);
-    const todos = data.status === 'success' ? todosAfter(call, this.#todos?.items ?? []) : undefined;
-    if (todos) return this.#tellTodos(todos);
-    const { item } = this.#running.get(call.id) ?? this.#beginItem(call);
-    this.#running.delete(call.id);
-    this.#item('item.completed', endedItem(item, call.name, outcomeOf(data)));
-  }
-
-  #tellTodos(items: Todo[]): void {
-    const known = this.#todos;
-    this.#todos = { id: known?.id ?? this.#newId(), items };
-    this.#item(known ? 'item.updated' : 'item.started', { type: 'todo_list', ...this.#todos });
-  }
-
-  /** The call's item ended with the placeholder that the model was given; what came of it is an item of its own. */
-  #laterResult({ data: { message, ...data } }: DurableEvent<'agent.tool.background.completed'>): void {
-    const call = this.#callOf(data.toolCallId, data.name);
-    this.#background.delete(call.id);
-    const item = callItem(this.#newId(), call);
-    this.#item('item.started', item);
-    const outcome = outcomeOf({ ...data, stepId: '', messageId: message.id, output: message.role === 'assistant' ? '' : message.content });
-    this.#item('item.completed', endedItem(item, call.name, outcome));
-  }
-
   #end(event: TerminalEvent): void {
     const attempts = event.type === 'thread.run.failed' ? event.data.details?.attempts : undefined;
     // The last is the failure itself.
     this.#tellAttempts(attempts?.slice(0, -1));
-    for (const { item, name, progress } of this.#running.values())
-      this.#item('item.completed', endedItem(item, name, { status: 'failed', aggregated_output: progress, exit_code: 1 }));
-    this.#running.clear();
-    if (this.#todos) this.#item('item.completed', { type: 'todo_list', ...this.#todos });
-    this.#todos = undefined;
+    this.#calls.endTurn();
     this.#out.push(this.#lastLine(event));
-    for (const id of this.#calls.keys()) if (!this.#background.has(id)) this.#calls.delete(id);
     this.#open = false;
     this.#ended = event.runId;
   }
@@ -252,11 +185,7 @@ class Lines {
   }
 
   #error(message: string): void {
-    this.#item('item.completed', { id: this.#newId(), type: 'error', message });
-  }
-
-  #item(type: 'item.started' | 'item.updated' | 'item.completed', item: BaseAgentItem): void {
-    this.#out.push({ type, item });
+    this.#out.push({ type: 'item.completed', item: { id: this.#newId(), type: 'error', message } });
   }
 
   /** Counted through the whole thread, so that no two items of one output share an id. */

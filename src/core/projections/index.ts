@@ -12,6 +12,7 @@ export { oneringaiEvents } from './oneringai';
 export { type AuditEntry, oneringaiAudit } from './oneringai-audit';
 export type { OneRingConfig, OneRingEvent } from './oneringai-events';
 export { type IterationRecord, type IterationSummary, type OneRingMetrics, oneringaiHistory, oneringaiMetrics } from './oneringai-record';
-export { type OneRingStreamEvent, oneringaiStream } from './oneringai-stream';
+export { oneringaiStream } from './oneringai-stream';
+export type { OneRingStreamEvent } from './oneringai-stream-events';
 export { type Projection, project } from './projection';
 export * as StreamHelpers from './stream-helpers';

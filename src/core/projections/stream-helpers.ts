@@ -1,5 +1,5 @@
 import type { OneRingContent, OneRingItem, OneRingResponse } from './oneringai-shapes';
-import type { OneRingStreamEvent } from './oneringai-stream';
+import type { OneRingStreamEvent } from './oneringai-stream-events';
 
 type Source<T> = Iterable<T> | AsyncIterable<T>;
 

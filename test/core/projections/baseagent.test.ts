@@ -300,6 +300,23 @@ describe('how a turn ends', () => {
     ]);
   });
 
+  test('[B55] attempts at the closing words that failed are told once, live or not, and late ones of another turn are not', () => {
+    const attempts = [{ kind: 'rate-limit' as const, message: 'the provider asks to slow down', waitMs: 700 }];
+    const own = { inputTokens: 7, cachedInputTokens: 3, outputTokens: 2, reasoningTokens: 0 };
+    const log = new Log()
+      .begin()
+      .says('', [{ name: 'add', id: 'call_a' }])
+      .ran('call_a', '3')
+      .says('', [{ name: 'add', id: 'call_b' }]);
+    log.retry({ turn: 1 }).ran('call_b', '4').retry({ turn: 2 });
+    log.record('agent.run.summarized', { stepId: 'x', output: 'So far.', usage: own, model: 'm', durationMs: 3, attempts });
+    log.incomplete({ limit: 'turns', max: 2, message: 'enough', output: 'So far.' });
+    for (const events of [log.events, durable(log.events)]) {
+      const errors = itemsOf(project(baseagentLines(), events)).filter(({ item }) => item.type === 'error');
+      expect(errors).toHaveLength(1);
+    }
+  });
+
   test('[B70][B77] money that is spent fails the turn', () => {
     const log = new Log()
       .begin()

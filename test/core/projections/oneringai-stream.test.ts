@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type AgentEvent, isTerminal } from '../../../src/core/event';
-import { type OneRingStreamEvent, oneringaiStream } from '../../../src/core/projections/oneringai-stream';
+import { oneringaiStream } from '../../../src/core/projections/oneringai-stream';
+import type { OneRingStreamEvent } from '../../../src/core/projections/oneringai-stream-events';
 import { project } from '../../../src/core/projections/projection';
 import { plot, Story } from '../story';
 import { durable, Log, logs } from './log';
@@ -251,6 +252,15 @@ describe('how a stream ends', () => {
     const events = streamed(log.incomplete({ limit: 'turns', max: 1, message: 'enough', output: 'So far: 3.' }));
     expect(shape(events).slice(-4)).toEqual(['iteration.complete', 'created', 'output_text.delta', 'complete']);
     expect(events.at(-1)).toMatchObject({ status: 'incomplete', usage: { total_tokens: 127 } });
+  });
+
+  test('a run counts its own iterations, and one without any counts none', () => {
+    const conversation = ofType(streamed(logs.conversation()), 'response.complete');
+    expect(conversation.map(({ iterations }) => iterations)).toEqual([1, 2]);
+    const log = logs.oneTool().begin();
+    const none = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+    log.record('thread.run.completed', { finalMessages: [], output: 'Compaction run completed.', usage: none, turns: 0 });
+    expect(streamed(log).at(-1)).toMatchObject({ type: 'response.complete', iterations: 0 });
   });
 
   test('[A112] a cancel ends the stream with an error of its own kind', () => {

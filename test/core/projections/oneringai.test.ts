@@ -407,6 +407,35 @@ describe('how an execution ends', () => {
     expect(ofType(events, 'iteration:complete')[0]?.response).toMatchObject({ status: 'cancelled', output: [] });
   });
 
+  test('where a failing tool ends the run, its iteration is never told as complete', () => {
+    const error = { name: 'Error', message: 'it broke' };
+    const log = calling().ran('call_a', 'Error: it broke', { status: 'failed', error });
+    const failed = emitted(log.fail('tool_failed', "Tool 'add' failed: it broke", { announced: false }));
+    expect(typesOf(failed).slice(-3)).toEqual(['tool:start', 'tool:error', 'execution:error']);
+  });
+
+  test('closing words before a rest are not those of a limit that the run reaches later', () => {
+    const usage = { inputTokens: 5, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 0 };
+    const log = calling().ran('call_a', 'sent');
+    log.record('agent.run.summarized', { stepId: 'x', output: 'I wait.', usage, model: 'm', durationMs: 4 });
+    log.record('agent.run.suspended', { correlationId: 'mail', expiresAt: '2026-01-08T00:00:00.000Z', output: 'I wait.' });
+    log
+      .say('Here I am.')
+      .says('', [{ name: 'add', id: 'call_b' }])
+      .ran('call_b', '3');
+    const events = emitted(log.incomplete({ limit: 'turns', max: 2, message: 'enough', output: '' }));
+    expect(ofType(events, 'execution:error')[0]?.error.message).toBe('Max iterations (2) reached without completion');
+  });
+
+  test('a run that only makes room is an execution without an iteration', () => {
+    const log = new Log().begin();
+    const none = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+    log.record('thread.run.completed', { finalMessages: [], output: 'Compaction run completed.', usage: none, turns: 0 });
+    const events = emitted(log);
+    expect(typesOf(events)).toEqual(['execution:start', 'execution:complete']);
+    expect(ofType(events, 'execution:complete')[0]?.response.output_text).toBe('Compaction run completed.');
+  });
+
   test('a thread that was ended from outside ends its execution and what was running in it', () => {
     const log = calling().started('call_a');
     log.runId = null;

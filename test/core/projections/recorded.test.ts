@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEvent } from '../../../src/core/event';
 import { agentbEvents } from '../../../src/core/projections/agentb';
+import { baseagentLines } from '../../../src/core/projections/baseagent';
 import { codeliaNotifications } from '../../../src/core/projections/codelia';
+import { oneringaiEvents } from '../../../src/core/projections/oneringai';
+import { oneringaiStream } from '../../../src/core/projections/oneringai-stream';
 import { project } from '../../../src/core/projections/projection';
 
 const folder = join(__dirname, 'recorded');
@@ -57,4 +60,45 @@ test('[B57][B67] logs that a real worker wrote are told in the order that codeli
   expect(codelia('failure')).toEqual(['= running', '= error']);
   expect(codelia('cancelled-at-rest').at(-1)).toBe('= cancelled');
   expect(codelia('conversation')).toEqual(['= running', 'final', '= completed', '= running', 'final', '= completed']);
+});
+
+const baseagent = (name: string) =>
+  project(baseagentLines(), read(name)).map((line) =>
+    'item' in line ? `${line.type.slice(5)} ${line.item.type}` : line.type === 'thread.started' ? 'thread' : line.type,
+  );
+const emitted = (name: string) => project(oneringaiEvents(), read(name)).map(({ type }) => type);
+const streamed = (name: string) => project(oneringaiStream(), read(name)).map(({ type }) => type.replace('response.', ''));
+
+test('[B48][B50][B52] logs that a real worker wrote are told in the order that BaseAgent has', () => {
+  const [started, completed, said] = ['started command_execution', 'completed command_execution', 'completed agent_message'];
+  expect(baseagent('words')).toEqual(['thread', 'turn.started', said, 'turn.completed']);
+  expect(baseagent('tools')).toEqual([
+    ...['thread', 'turn.started', started, completed, started, completed, started, started, completed, completed, started, completed],
+    ...[said, 'turn.completed'],
+  ]);
+  expect(baseagent('outputs-by-signal')).toEqual(['thread', 'turn.started', started, completed, said, 'turn.completed']);
+  expect(baseagent('failure')).toEqual(['thread', 'turn.started', 'turn.failed']);
+  expect(baseagent('conversation')).toEqual(['thread', ...Array(2).fill(['turn.started', said, 'turn.completed']).flat()]);
+});
+
+test('[A17][A92][A112][A207] logs that a real worker wrote are told in the order that OneRingAI has', () => {
+  const turn = ['iteration:start', 'llm:request', 'llm:response'];
+  const last = [...turn, 'iteration:complete', 'execution:complete'];
+  const ran = ['tool:start', 'tool:complete'];
+  expect(emitted('words')).toEqual(['execution:start', ...last]);
+  expect(emitted('outputs-by-signal')).toEqual(['execution:start', ...turn, 'tool:detected', ...ran, 'iteration:complete', ...last]);
+  expect(emitted('tools')).toEqual([
+    ...['execution:start', ...turn, 'tool:detected', 'tool:start', 'tool:error', 'tool:start', 'tool:error'],
+    ...['tool:start', ...ran, 'tool:complete', ...ran, 'iteration:complete', ...last],
+  ]);
+  // Three calls, of which one was refused.
+  expect(emitted('approvals')).toEqual(['execution:start', ...turn, 'tool:detected', ...ran, ...ran, 'iteration:complete', ...last]);
+  expect(emitted('failure')).toEqual(['execution:start', 'iteration:start', 'llm:request', 'llm:error', 'execution:error']);
+  expect(emitted('cancelled-in-the-answer').slice(-3)).toEqual(['execution:cancelled', 'llm:error', 'execution:error']);
+  expect(streamed('words')).toEqual(['created', 'output_text.delta', 'iteration.complete', 'complete']);
+  expect(streamed('outputs-by-signal')).toEqual([
+    ...['created', 'tool_call.start', 'tool_call_arguments.delta', 'tool_call_arguments.done', 'tool_execution.start'],
+    ...['tool_execution.done', 'iteration.complete', 'created', 'output_text.delta', 'iteration.complete', 'complete'],
+  ]);
+  expect(streamed('cancelled-in-the-answer')).toEqual(['created', 'error']);
 });

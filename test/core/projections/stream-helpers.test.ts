@@ -1,4 +1,5 @@
-import { type OneRingStreamEvent, oneringaiStream } from '../../../src/core/projections/oneringai-stream';
+import { oneringaiStream } from '../../../src/core/projections/oneringai-stream';
+import type { OneRingStreamEvent } from '../../../src/core/projections/oneringai-stream-events';
 import { project } from '../../../src/core/projections/projection';
 import {
   accumulateText,
