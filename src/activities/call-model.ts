@@ -48,8 +48,10 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
             durationMs,
           };
         } catch (error) {
-          if (step.signal.aborted || !isModelFailure(error)) throw error;
-          throw fail(agent, request, step, progress, error);
+          if (step.signal.aborted) throw error;
+          if (isModelFailure(error)) throw fail(agent, request, step, progress, error);
+          // Nobody said that it passes: as it is, and at once.
+          throw unclassified(error);
         }
       },
     );
@@ -217,6 +219,16 @@ function fail(
     });
   }
   return toFailure(judged, before);
+}
+
+function unclassified(thrown: unknown): ApplicationFailure {
+  const { name, message } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Partial<Error>;
+  return ApplicationFailure.create({
+    message: message || String(thrown),
+    type: name || 'Error',
+    nonRetryable: true,
+    ...(thrown instanceof Error && { cause: thrown }),
+  });
 }
 
 /** By its shape: a provider of the user's may come with a copy of the class of its own. */

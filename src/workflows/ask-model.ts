@@ -9,7 +9,7 @@ import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
 import { callModelOptions } from './activity-options';
 import { newId } from './record';
-import { takeInResults } from './take-in';
+import { takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
 
 const { callModel } = proxyActivities<Activities>(callModelOptions);
@@ -151,6 +151,8 @@ const sumUpPrompt = `You have reached the limit of what you may spend on this. W
 export async function sumUp(thread: Thread, end: Extract<RunEnd, { type: 'incomplete' }>): Promise<RunEnd> {
   const run = thread.state.run as RunState;
   takeInResults(thread, stepIdOf(run));
+  // Where the limit forbade even the first turn.
+  takeInOpening(thread);
   const words = await closingWords(thread, sumUpPrompt, `${limitWords(end)} A summary could not be made.`);
   return { ...end, output: `[${end.limit === 'turns' ? 'Max Iterations Reached' : `Limit Reached: ${end.limit}`}] ${words}` };
 }

@@ -34,14 +34,12 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
     await condition(() => state.background.length === 0);
   }
   // What the run began with is its own, also where it ended before its first turn: left waiting, it would begin the next run, for ever.
-  takeInMessages(
-    thread,
-    state.queue.filter(({ id }) => run.opening.includes(id)),
-  );
+  takeInOpening(thread);
   if (run.shell) {
     const reason = end.type === 'cancelled' ? 'cancelled' : 'failed';
     record('thread.message.incomplete', { stepId: stepIdOf(run), messageId: run.shell, reason });
   }
+  settleOwnWords(thread);
   skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
   takeInResults(thread);
   const output = outputOf(state, end);
@@ -124,7 +122,7 @@ export function result(state: ThreadState, end?: RunEnd): ThreadResult {
   const { id = '', number = 0, turn = 0, costUsd = 0 } = state.run ?? {};
   return {
     status: state.run?.status === 'incomplete' ? 'incomplete' : 'completed',
-    output: outputOf(state, end),
+    output: outputOf(state, end) || wordsOf(state.messages.filter((m) => m.role === 'assistant').slice(-1)),
     runId: id,
     runs: number,
     turns: turn,
@@ -134,8 +132,8 @@ export function result(state: ThreadState, end?: RunEnd): ThreadResult {
   };
 }
 
-/** What came of a run, in words: those of the tool `done`, or the model's last. */
+/** What came of a run, in words: those of the tool `done`, or the model's last in this run; an earlier run's are not its own. */
 export function outputOf({ messages, run }: ThreadState, end?: RunEnd): string {
   if (end && 'output' in end && end.output !== undefined) return end.output;
-  return run?.finalMessage || wordsOf(messages.filter((m) => m.role === 'assistant').slice(-1));
+  return run?.finalMessage || wordsOf(messages.filter((m) => m.role === 'assistant' && m.runId === run?.id).slice(-1));
 }

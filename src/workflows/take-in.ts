@@ -18,6 +18,26 @@ export function takeInMessages({ record }: Thread, messages: readonly QueuedMess
   for (const message of messages) record('thread.message.created', { ...(stepId && { stepId }), message: plain(message) });
 }
 
+/** What the run under way began with, where it has not had a turn yet. */
+export function takeInOpening(thread: Thread): void {
+  const { queue, run } = thread.state;
+  takeInMessages(
+    thread,
+    queue.filter(({ id }) => run?.opening.includes(id)),
+  );
+}
+
+/**
+ * What the engine, a hook or a tool still had to say when the run ended: left waiting, it would begin another run that nobody asked for.
+ * Results stay in the transcript; reminders have nobody to remind.
+ */
+export function settleOwnWords(thread: Thread): void {
+  for (const message of thread.state.queue.filter(({ origin }) => origin !== undefined)) {
+    if (message.origin === 'tool') takeInMessages(thread, [message]);
+    else thread.record('thread.message.superseded', { messageId: message.id, reason: 'the run ended before it was said to the model' });
+  }
+}
+
 function plain({ delivery: _, overrides: __, ...message }: QueuedMessage): UserMessage {
   return message;
 }
