@@ -1,32 +1,26 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Client, Connection, type ConnectionOptions, type QueryDefinition, type WorkflowExecutionInfo } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions, type WorkflowExecutionInfo } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { grpc, grpcCode, LonghaulError, wordsOf } from './client/errors';
-import { type EventsOptions, readEvents } from './client/event-feed';
+import { LonghaulError } from './client/errors';
+import { findSuspended, findThread, runMeant } from './client/find-thread';
+import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
+import { attributeOf, listThreads } from './client/list-filter';
 import { persist } from './client/persist';
-import { askWorkflow } from './client/query';
-import { awaitResult } from './client/result';
-import { explain } from './client/thread-errors';
+import { type Once, type SendOptions, Thread } from './client/thread';
 import { readConfig } from './config';
-import { queries, type Receipt, type updates } from './contract/requests';
-import {
-  defaultTaskQueue,
-  type MessagesPage,
-  type StatusView,
-  type ThreadInput,
-  type ThreadResult,
-  type UsageView,
-  workflowType,
-} from './contract/thread';
-import type { AgentEvent, PendingCall } from './core/event';
+import type { Receipt } from './contract/requests';
+import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
 import { excerpt } from './core/json';
-import { type Content, type Message, textOf } from './core/message';
+import { type Content, textOf } from './core/message';
+import type { CancelRequest } from './core/requests';
 import { checkThreadInput } from './core/thread-input';
-import type { ToolOutput } from './core/tool';
 import type { StreamBus } from './stream/stream-bus';
 
+export type { Audit, AuditEntry, AuditFact } from './client/audit';
 export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
+export type { InboxFilter, InboxItem } from './client/inbox';
+export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 
 export interface ClientOptions {
   /** Where threads are started. Default LONGHAUL_TASK_QUEUE, else `longhaul`. */
@@ -41,11 +35,6 @@ export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {
   /** The thread's id. The same id with the same request attaches to the thread there is; with another it is refused. */
   id?: string;
   taskQueue?: string;
-}
-
-export interface Decision {
-  by?: string;
-  reason?: string;
 }
 
 export interface ThreadSummary {
@@ -129,23 +118,45 @@ export class LonghaulClient {
 
   /**
    * Threads, newest first. `query` is Temporal's list filter, added to ours.
-   * @throws LonghaulError `invalid-input` (the server did not understand the filter)
+   * @throws LonghaulError `invalid-input` (the server did not understand the filter), `search-attributes-missing`
    */
   async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
-    const filter = [`WorkflowType = '${workflowType}'`, ...(query ? [`(${query})`] : [])].join(' AND ');
-    try {
-      return await persist(this.temporal.connection, 'list', async () => {
-        const threads: ThreadSummary[] = [];
-        for await (const info of this.temporal.workflow.list({ query: filter, pageSize: Math.min(limit, 200) })) {
-          threads.push(summaryOf(info));
-          if (threads.length >= limit) break;
-        }
-        return threads;
-      });
-    } catch (cause) {
-      if (grpcCode(cause) !== grpc.invalidArgument) throw cause;
-      throw new LonghaulError('invalid-input', `list: the server did not understand the filter: ${wordsOf(cause)}`, undefined, { cause });
-    }
+    const found = await listThreads(this, { what: 'list', limit, ...(query && { filter: query }) });
+    return found.map(summaryOf);
+  }
+
+  /**
+   * A thread by its id, by the id of a run, or by the correlation id of a suspension. The latter two are looked up in the index, which is
+   * a moment behind, and knows of each thread its newest run.
+   * @throws LonghaulError `run-not-found`, `search-attributes-missing`
+   */
+  findThread(id: string): Promise<Thread> {
+    return findThread(this, id);
+  }
+
+  /** Ends a run, by its id or its thread's. @throws LonghaulError `run-not-found`, and as `Thread.cancel` */
+  async cancel(id: string, request: Omit<CancelRequest, 'runId'> & Once = {}): Promise<Receipt> {
+    const thread = await findThread(this, id);
+    const runId = await runMeant(thread, id);
+    return thread.cancel({ ...request, ...(runId && { runId }) });
+  }
+
+  /**
+   * Replies to a suspension: the thread that rests for it goes on.
+   * @throws LonghaulError `run-not-found` (nothing waits for this reply), `invalid-input` (several threads do), `search-attributes-missing`
+   */
+  async reply(correlationId: string, input: Content, options: Omit<SendOptions, 'correlationId'> = {}): Promise<Receipt> {
+    const thread = await findSuspended(this, correlationId);
+    return thread.send(input, { ...options, correlationId });
+  }
+
+  /**
+   * What waits for someone in all threads, oldest first. The index tells which threads wait, each of them what for; one for which no worker
+   * is up is listed without `call`, and with a note.
+   * @throws LonghaulError `search-attributes-missing`
+   */
+  pending(filter: InboxFilter = {}): Promise<InboxItem[]> {
+    return readInbox(this, filter);
   }
 
   async close(): Promise<void> {
@@ -162,118 +173,8 @@ export class LonghaulClient {
   }
 }
 
-/** One thread. Every method may be called from any process, at any time. */
-export class Thread {
-  constructor(
-    readonly client: LonghaulClient,
-    readonly id: string,
-  ) {}
-
-  /** Says something: taken in at the run's next turn, or as the next run of a conversation. With `id`, exactly once. */
-  send(input: Content, options: { id?: string } = {}): Promise<Receipt> {
-    return this.#request('sendMessage', { input, ...options });
-  }
-
-  /** Lets a waiting call run; with `arguments`, with other ones than the model's, which are checked first. */
-  approve(toolCallId: string, decision: Decision & { arguments?: Record<string, unknown> } = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: true, ...decision });
-  }
-
-  /** Refuses a waiting call. The model is told, with the reason. */
-  reject(toolCallId: string, decision: Decision = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: false, ...decision });
-  }
-
-  /** Answers calls of tools that are executed outside. */
-  submitToolOutputs(outputs: ToolOutput[]): Promise<Receipt> {
-    return this.#request('submitToolOutputs', { outputs });
-  }
-
-  /** Ends the run, aborting what it is doing. */
-  cancel(request: { reason?: string; by?: string } = {}): Promise<Receipt> {
-    return this.#request('cancel', request);
-  }
-
-  /** Ends a conversation once its run is over. */
-  close(): Promise<Receipt> {
-    return this.#request('close');
-  }
-
-  /** Events as they come, from any seq; ends with the run. See `EventsOptions`. */
-  events(options: EventsOptions = {}): AsyncGenerator<AgentEvent> {
-    return readEvents({ client: this.client.temporal, threadId: this.id, bus: this.client.options.bus }, options);
-  }
-
-  status(): Promise<StatusView> {
-    return this.#read('status', queries.status);
-  }
-
-  /** What waits for a person or another program. */
-  pending(): Promise<PendingCall[]> {
-    return this.#read('pending', queries.pending);
-  }
-
-  usage(): Promise<UsageView> {
-    return this.#read('usage', queries.usage);
-  }
-
-  /** The transcript as the model sees it, without the instructions. */
-  async messages(): Promise<Message[]> {
-    const all: Message[] = [];
-    for (let from = 0; ; ) {
-      const page: MessagesPage = await this.#read('messages', queries.messages, { from });
-      all.push(...page.messages);
-      if (!page.more) return all;
-      from = page.next;
-    }
-  }
-
-  /**
-   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's.
-   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `thread-terminated`, `no-worker`
-   */
-  result(): Promise<ThreadResult> {
-    return awaitResult(this);
-  }
-
-  async #request(name: keyof typeof updates, payload?: unknown): Promise<Receipt> {
-    const { temporal, options } = this.client;
-    const bytes = Buffer.byteLength(JSON.stringify(payload) ?? '');
-    if (bytes > largestRequest) {
-      throw new LonghaulError(
-        'request-refused',
-        `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
-      );
-    }
-    // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
-    const updateId = randomUUID();
-    try {
-      return await persist(
-        temporal.connection,
-        name,
-        () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId }),
-        options.requestTimeoutMs,
-      );
-    } catch (error) {
-      throw explain(this.id, name, error);
-    }
-  }
-
-  async #read<T, Args extends unknown[]>(what: string, query: QueryDefinition<T, Args>, ...args: Args): Promise<T> {
-    const { temporal, options } = this.client;
-    try {
-      return await askWorkflow(temporal, { threadId: this.id, query, args, what, patienceMs: options.requestTimeoutMs ?? 10_000 });
-    } catch (error) {
-      throw explain(this.id, what, error);
-    }
-  }
-}
-
-/** The server answers a larger update with a failed workflow task, and in words that help nobody. */
-const largestRequest = 2_000_000;
-
 function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
-  const attribute = (name: string) => info.searchAttributes?.[name]?.[0] as string | undefined;
+  const attribute = (name: 'AgentName' | 'AgentStatus' | 'AgentPendingTool') => attributeOf(info, name) as string | undefined;
   const status = attribute('AgentStatus');
   const pendingTool = attribute('AgentPendingTool');
   return {

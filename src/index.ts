@@ -1,7 +1,20 @@
 /** What the package offers by its name; `longhaul/client` alone for processes that only start and watch threads. */
 export type { Agent, AgentDefinition } from './agents';
 export { createCoder, defineAgent } from './agents';
-export { type Decision, LonghaulClient, LonghaulError, type StartOptions, Thread } from './client';
+export {
+  type Approval,
+  type Audit,
+  type AuditEntry,
+  type Decision,
+  type InboxFilter,
+  type InboxItem,
+  LonghaulClient,
+  LonghaulError,
+  type Refusal,
+  type SendOptions,
+  type StartOptions,
+  Thread,
+} from './client';
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
 export { isDurable, isTerminal } from './core/event';
 export type { Content, Message, Part, Usage } from './core/message';

@@ -3,12 +3,15 @@ export type LonghaulErrorCode =
   | 'thread-exists'
   | 'thread-not-found'
   | 'thread-closed'
+  | 'run-not-found'
   | 'request-refused'
   | 'no-worker'
   | 'unreachable'
   | 'namespace-not-found'
+  | 'search-attributes-missing'
   | 'run-failed'
   | 'run-cancelled'
+  | 'run-expired'
   | 'thread-terminated';
 
 /** What went wrong, where, and what to do, in `message`; `code` is for programs. */

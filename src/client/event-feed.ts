@@ -80,6 +80,21 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
   }
 }
 
+/** The durable events there are, oldest first. `missing`: of the oldest the server has none any more. */
+export async function readLog(feed: Feed): Promise<{ events: DurableEvent[]; missing: boolean }> {
+  try {
+    const events: DurableEvent[] = [];
+    let missing = false;
+    for await (const page of pagesFrom(feed, 1, (await describe(feed)).runId)) {
+      events.push(...page.events);
+      missing ||= 'skipped' in page;
+    }
+    return { events, missing };
+  } catch (error) {
+    throw explain(feed.threadId, 'reading events', error);
+  }
+}
+
 /** How far a reader is. */
 interface Position {
   next: number;

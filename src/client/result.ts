@@ -24,7 +24,7 @@ export async function awaitResult(thread: Thread): Promise<ThreadResult> {
         `The run of thread "${thread.id}" was cancelled${end.data.reason ? `: ${end.data.reason}` : ''}`,
       );
     case 'thread.run.expired':
-      throw new LonghaulError('thread-terminated', end.data.message);
+      throw new LonghaulError(end.data.reason === 'suspended' ? 'run-expired' : 'thread-terminated', end.data.message);
     default:
       return resultOf(thread, end);
   }

@@ -7,7 +7,9 @@ export function explain(threadId: string, what: string, error: unknown): unknown
   const { name, message, cause } = (error ?? {}) as Error & { cause?: Error };
   if (name === 'WorkflowUpdateFailedError') {
     const reason = cause?.message ?? message;
-    return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
+    // Its workflow may have a last run to end; to whoever has something to say it is over.
+    const code = reason.includes('is closed to new messages') ? 'thread-closed' : 'request-refused';
+    return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
   }
   if (name === 'QueryNotRegisteredError' || name === 'QueryRejectedError' || grpcCode(error) === grpc.invalidArgument) {
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });

@@ -1,0 +1,176 @@
+import type { DurableEvent, DurableEventData, RunStatus } from '../core/event';
+import { isTerminal } from '../core/event';
+import type { FailedAttempt } from '../core/failure';
+import type { Usage } from '../core/message';
+import type { ToolOutcome } from '../core/tool';
+
+type Data<T extends keyof DurableEventData> = DurableEventData[T];
+/** Of a call: its tool. */
+interface Named {
+  name: string;
+}
+
+/** What an entry tells. Durations and waits are milliseconds. */
+export type AuditFact =
+  | {
+      kind: 'model';
+      turn: number;
+      model: string;
+      usage: Usage;
+      durationMs: number;
+      costUsd?: number;
+      /** Attempts that failed before, with what each waited. */
+      retries?: FailedAttempt[];
+      /** Closing words, at a limit or before a sleep. */
+      closing?: true;
+    }
+  | ({ kind: 'tool'; toolCallId: string; status: ToolOutcome['status']; durationMs?: number; attempts?: number; error?: string } & Named)
+  | { kind: 'hook'; hook: string; durationMs: number; answered?: string[]; errors?: Data<'agent.hook.completed'>['errors'] }
+  | ({ kind: 'asked'; toolCallId: string } & Named & Omit<Data<'agent.approval.requested'>, 'stepId' | 'toolCall'>)
+  | ({ kind: 'voted' } & Named & Data<'agent.approval.voted'>)
+  | ({ kind: 'escalated' } & Named & Data<'agent.approval.escalated'>)
+  | ({ kind: 'decided'; waitedMs?: number } & Named & Data<'agent.approval.decided'>)
+  | ({ kind: 'unanswered' } & Named & Data<'agent.input.expired'>)
+  | ({ kind: 'limit-reached' } & Data<'agent.limit.reached'>)
+  | ({ kind: 'limit-handed-out' } & Data<'agent.limit.handed_out'>)
+  | ({ kind: 'limit-extended' } & Data<'agent.limit.extended'>)
+  | ({ kind: 'paused' } & Data<'agent.run.paused'>)
+  | ({ kind: 'resumed' } & Data<'agent.run.resumed'>)
+  | ({ kind: 'suspended' } & Omit<Data<'agent.run.suspended'>, 'output'>)
+  | ({ kind: 'request-rejected' } & Data<'agent.request.rejected'>)
+  | ({ kind: 'message-superseded' } & Data<'thread.message.superseded'>)
+  | { kind: 'ended'; status: RunStatus; message?: string; code?: string; by?: string };
+
+export type AuditEntry = { seq: number; at: string; runId: string | null } & AuditFact;
+
+export interface Audit {
+  entries: AuditEntry[];
+  /** Older entries are not among them: there are more than were asked for, or the server has deleted their part of the log. */
+  truncated: boolean;
+}
+
+/** What was done and decided, from a thread's events. */
+export function auditOf(events: readonly DurableEvent[], { limit, missing }: { limit: number; missing: boolean }): Audit {
+  const seen: Seen = { turn: 0, names: new Map(), asked: new Map() };
+  const all = events.flatMap((event): AuditEntry[] => {
+    const fact = factOf(event, seen);
+    return fact ? [{ seq: event.seq, at: event.timestamp, runId: event.runId, ...fact }] : [];
+  });
+  const entries = limit > 0 ? all.slice(-limit) : [];
+  return { entries, truncated: missing || entries.length < all.length };
+}
+
+interface Seen {
+  turn: number;
+  names: Map<string, string>;
+  asked: Map<string, number>;
+}
+
+function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
+  const named = (id: string): Named => ({ name: seen.names.get(id) ?? id });
+  switch (event.type) {
+    case 'agent.run.step.created':
+      seen.turn = event.data.turn;
+      return undefined;
+    case 'thread.run.step.tool_call.created':
+      seen.names.set(event.data.toolCall.id, event.data.toolCall.name);
+      return undefined;
+    case 'thread.message.completed':
+    case 'agent.run.summarized':
+      return modelFact(event, seen);
+    case 'agent.tool.execution.completed':
+    case 'agent.tool.background.completed':
+      return toolFact(event);
+    case 'agent.hook.completed': {
+      const { hook, durationMs, answered, errors } = event.data;
+      return { kind: 'hook', hook, durationMs, ...(answered && { answered }), ...(errors && { errors }) };
+    }
+    case 'agent.approval.requested': {
+      const { stepId: _, toolCall, ...asked } = event.data;
+      seen.asked.set(toolCall.id, Date.parse(event.timestamp));
+      return { kind: 'asked', toolCallId: toolCall.id, name: toolCall.name, ...asked };
+    }
+    case 'agent.approval.voted':
+      return { kind: 'voted', ...named(event.data.toolCallId), ...event.data };
+    case 'agent.approval.escalated':
+      return { kind: 'escalated', ...named(event.data.toolCallId), ...event.data };
+    case 'agent.approval.decided': {
+      const asked = seen.asked.get(event.data.toolCallId);
+      const waited = asked === undefined ? {} : { waitedMs: Date.parse(event.timestamp) - asked };
+      return { kind: 'decided', ...named(event.data.toolCallId), ...waited, ...event.data };
+    }
+    case 'agent.input.expired':
+      return { kind: 'unanswered', ...named(event.data.toolCallId), ...event.data };
+    case 'agent.limit.reached':
+      seen.names.set(event.data.id, event.data.limit);
+      seen.asked.set(event.data.id, Date.parse(event.timestamp));
+      return { kind: 'limit-reached', ...event.data };
+    case 'agent.limit.handed_out':
+      return { kind: 'limit-handed-out', ...event.data };
+    case 'agent.limit.extended':
+      return { kind: 'limit-extended', ...event.data };
+    case 'agent.run.paused':
+      return { kind: 'paused', ...event.data };
+    case 'agent.run.resumed':
+      return { kind: 'resumed', ...event.data };
+    case 'agent.run.suspended': {
+      const { output: _, ...suspension } = event.data;
+      return { kind: 'suspended', ...suspension };
+    }
+    case 'agent.request.rejected':
+      return { kind: 'request-rejected', ...event.data };
+    case 'thread.message.superseded':
+      return { kind: 'message-superseded', ...event.data };
+    default:
+      return isTerminal(event) ? endFact(event) : undefined;
+  }
+}
+
+function modelFact(event: DurableEvent<'thread.message.completed' | 'agent.run.summarized'>, { turn }: Seen): AuditFact {
+  const { model, usage, durationMs, costUsd, attempts } = event.data;
+  return {
+    kind: 'model',
+    turn,
+    model,
+    usage,
+    durationMs,
+    ...(costUsd !== undefined && { costUsd }),
+    ...(attempts && { retries: attempts }),
+    ...(event.type === 'agent.run.summarized' && { closing: true as const }),
+  };
+}
+
+function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'agent.tool.background.completed'>): AuditFact | undefined {
+  // A placeholder is no end of a call.
+  if ('background' in data && data.background) return undefined;
+  const { toolCallId, name, status, durationMs, error } = data;
+  const attempts = 'attempts' in data ? data.attempts : undefined;
+  return {
+    kind: 'tool',
+    toolCallId,
+    name,
+    status,
+    ...(durationMs !== undefined && { durationMs }),
+    ...(attempts !== undefined && { attempts }),
+    ...(error && { error: `${error.name}: ${error.message}` }),
+  };
+}
+
+function endFact(event: Parameters<typeof isTerminal>[0]): AuditFact | undefined {
+  switch (event.type) {
+    case 'thread.run.completed':
+      return { kind: 'ended', status: 'completed' };
+    case 'thread.run.failed':
+      return { kind: 'ended', status: 'failed', code: event.data.code, message: event.data.message };
+    case 'thread.run.incomplete':
+      return { kind: 'ended', status: 'incomplete', message: event.data.message };
+    case 'thread.run.cancelled': {
+      const { reason, by } = event.data;
+      return { kind: 'ended', status: 'cancelled', ...(reason && { message: reason }), ...(by && { by }) };
+    }
+    case 'thread.run.expired':
+      return { kind: 'ended', status: 'expired', message: event.data.message };
+    default:
+      return undefined;
+  }
+}

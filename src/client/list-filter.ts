@@ -1,0 +1,55 @@
+import type { WorkflowExecutionInfo } from '@temporalio/client';
+import type { LonghaulClient } from '../client';
+import { searchAttributeTypes } from '../contract/search-attributes';
+import { workflowType } from '../contract/thread';
+import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
+import { persist } from './persist';
+
+/** A text as a list filter of Temporal's takes it. */
+export function quoted(text: string): string {
+  return `'${text.replace(/\\/g, '\\\\').replace(/'/g, "\\'")}'`;
+}
+
+/** What the index has of our threads, newest first; `filter` is Temporal's, and optional. */
+export function listThreads(
+  { temporal }: LonghaulClient,
+  { what, filter, limit }: { what: string; filter?: string; limit: number },
+): Promise<WorkflowExecutionInfo[]> {
+  const query = [`WorkflowType = '${workflowType}'`, ...(filter ? [`(${filter})`] : [])].join(' AND ');
+  return persist(temporal.connection, what, async () => {
+    const found: WorkflowExecutionInfo[] = [];
+    for await (const info of temporal.workflow.list({ query, pageSize: Math.min(limit, 1_000) })) {
+      found.push(info);
+      if (found.length >= limit) break;
+    }
+    return found;
+  }).catch((cause) => {
+    if (grpcCode(cause) !== grpc.invalidArgument) throw cause;
+    throw isUnregistered(cause) ? unregistered(what, cause) : notUnderstood(what, cause);
+  });
+}
+
+/** A search attribute's value. */
+export function attributeOf(info: WorkflowExecutionInfo, name: keyof typeof searchAttributeTypes): unknown {
+  return info.searchAttributes?.[name]?.[0];
+}
+
+function isUnregistered(error: unknown): boolean {
+  const words = wordsOf(error);
+  return /search attribute/i.test(words) && Object.keys(searchAttributeTypes).some((name) => words.includes(name));
+}
+
+function unregistered(what: string, cause: unknown): LonghaulError {
+  const create = Object.entries(searchAttributeTypes).map(([name, type]) => `--name ${name} --type ${type}`);
+  const remedy = `A worker registers them when it starts, where it may and the namespace has room for them; else an operator does: temporal operator search-attribute create ${create.join(' ')}`;
+  return new LonghaulError(
+    'search-attributes-missing',
+    `${what}: the namespace does not have the search attributes by which threads are found (${wordsOf(cause)}). ${remedy}`,
+    undefined,
+    { cause },
+  );
+}
+
+function notUnderstood(what: string, cause: unknown): LonghaulError {
+  return new LonghaulError('invalid-input', `${what}: the server did not understand the filter: ${wordsOf(cause)}`, undefined, { cause });
+}

@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import type { QueryDefinition } from '@temporalio/client';
+import type { LonghaulClient } from '../client';
+import { queries, type Receipt, type updates } from '../contract/requests';
+import type { MessagesPage, StatusView, ThreadResult, UsageView } from '../contract/thread';
+import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
+import type { Content, Message } from '../core/message';
+import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
+import type { MessageReceipt } from '../core/state';
+import type { ToolOutput } from '../core/tool';
+import { type Audit, auditOf } from './audit';
+import { LonghaulError } from './errors';
+import { type EventsOptions, readEvents, readLog } from './event-feed';
+import { persist } from './persist';
+import { askWorkflow } from './query';
+import { awaitResult } from './result';
+import { explain } from './thread-errors';
+
+export interface Once {
+  /** Of your own: what is asked again under the same id is carried out once. */
+  id?: string;
+}
+
+/** Who answers for it. */
+export type Answer = Once & Pick<DecisionRequest, 'by' | 'groups'>;
+export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
+export type Approval = Decision & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
+export type Refusal = Decision & Pick<DecisionRequest, 'stop'>;
+/** `id` is the message's own: letters, digits and `._:-`, at most 128. */
+export type SendOptions = Omit<SendRequest, 'input'>;
+
+/** One thread. Every method may be called from any process, at any time. */
+export class Thread {
+  constructor(
+    readonly client: LonghaulClient,
+    readonly id: string,
+  ) {}
+
+  /**
+   * Says something. By `delivery`: at the run's next turn (default), `now`, which gives the model call under way up, or `after-run`, as the
+   * next run of a conversation; only the last may say what that run is to do differently. With `id`, exactly once.
+   */
+  send(input: Content, options: SendOptions = {}): Promise<Receipt> {
+    return this.#request('sendMessage', { input, ...options }, options.id);
+  }
+
+  /** What became of a message, by its id; null where none of this id came, or 200 others since. */
+  receipt(id: string): Promise<MessageReceipt | null> {
+    return this.#read('receipt', queries.receipt, { id });
+  }
+
+  /**
+   * Lets a waiting call run; with `arguments`, with other ones than the model's, which are checked first; with `remember`, calls like it
+   * need no approval any more. Of a limit that is asked about: grants `more` of it, or as much again.
+   */
+  approve(toolCallId: string, { id, ...decision }: Approval = {}): Promise<Receipt> {
+    return this.#request('approve', { toolCallId, approved: true, ...decision }, id);
+  }
+
+  /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
+  reject(toolCallId: string, { id, ...decision }: Refusal = {}): Promise<Receipt> {
+    return this.#request('approve', { toolCallId, approved: false, ...decision }, id);
+  }
+
+  /** Answers a question. */
+  answer(toolCallId: string, text: string, who: Answer = {}): Promise<Receipt> {
+    return this.submitToolOutputs([{ toolCallId, output: text }], who);
+  }
+
+  /** Answers calls of tools that are executed outside. */
+  submitToolOutputs(outputs: ToolOutput[], { id, ...who }: Answer = {}): Promise<Receipt> {
+    return this.#request('submitToolOutputs', { outputs, ...who }, id);
+  }
+
+  /** Ends the run, aborting what it is doing; with `runId`, only if it is this one. */
+  cancel({ id, ...request }: CancelRequest & Once = {}): Promise<Receipt> {
+    return this.#request('cancel', request, id);
+  }
+
+  /** Nothing new begins, neither a model call nor a tool, until it is resumed. What is under way ends. */
+  pause({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('pause', request, id);
+  }
+
+  resume({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('resume', request, id);
+  }
+
+  /** Shortens the transcript: before the run's next turn, or at rest by a run that does nothing else. */
+  compact({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('compact', request, id);
+  }
+
+  /** Ends a conversation once its run is over; with `cancel` the run, too. */
+  close({ id, ...request }: CloseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('close', request, id);
+  }
+
+  /** Ends the thread and what it is doing. One that has ended already is no error. From then on `send` is refused as `thread-closed`. */
+  async destroy(request: Omit<CloseRequest, 'cancel'> & Once = {}): Promise<void> {
+    try {
+      await this.close({ ...request, cancel: true });
+    } catch (error) {
+      if (codeOf(error) === 'thread-closed') return;
+      if (codeOf(error) !== 'request-refused') throw error;
+      // Closed already, and its last run may go on.
+      if (await this.isRunning()) await this.cancel(request).catch((late) => this.#unlessOver(late));
+    }
+  }
+
+  /** Events as they come, from any seq; ends with the run. See `EventsOptions`. */
+  events(options: EventsOptions = {}): AsyncGenerator<AgentEvent> {
+    return readEvents({ client: this.client.temporal, threadId: this.id, bus: this.client.options.bus }, options);
+  }
+
+  status(): Promise<StatusView> {
+    return this.#read('status', queries.status);
+  }
+
+  /** Whether a run is under way or about to begin, at work or at rest. */
+  async isRunning(): Promise<boolean> {
+    if (!(await this.#isOpen())) return false;
+    const { status } = await this.status();
+    return status !== 'idle' && !(Object.values(endStatus) as string[]).includes(status);
+  }
+
+  async isPaused(): Promise<boolean> {
+    return (await this.#isOpen()) && (await this.status()).paused !== undefined;
+  }
+
+  /** What waits for a person or another program. */
+  pending(): Promise<PendingCall[]> {
+    return this.#read('pending', queries.pending);
+  }
+
+  /** What was spent, by model, tool and hook, and what is left of each limit; also when the thread is over. */
+  usage(): Promise<UsageView> {
+    return this.#read('usage', queries.usage);
+  }
+
+  /**
+   * What was done and decided, oldest first: each model call with its usage, retries and their waits, each tool call, who decided what and
+   * why, pauses, limits, errors. Also when the thread is over, for as long as the server keeps it. `limit`: the newest so many, default 1,000.
+   */
+  async audit({ limit = 1_000 }: { limit?: number } = {}): Promise<Audit> {
+    const { events, missing } = await readLog({ client: this.client.temporal, threadId: this.id, bus: undefined });
+    return auditOf(events, { limit, missing });
+  }
+
+  /** The transcript as the model sees it, without the instructions. */
+  async messages(): Promise<Message[]> {
+    const all: Message[] = [];
+    for (let from = 0; ; ) {
+      const page: MessagesPage = await this.#read('messages', queries.messages, { from });
+      all.push(...page.messages);
+      if (!page.more) return all;
+      from = page.next;
+    }
+  }
+
+  /**
+   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's.
+   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`
+   */
+  result(): Promise<ThreadResult> {
+    return awaitResult(this);
+  }
+
+  async #unlessOver(error: unknown): Promise<void> {
+    if (codeOf(error) !== 'thread-closed' && (await this.isRunning())) throw error;
+  }
+
+  async #isOpen(): Promise<boolean> {
+    const { temporal } = this.client;
+    try {
+      const { status } = await persist(temporal.connection, 'status', () => temporal.workflow.getHandle(this.id).describe());
+      return status.name === 'RUNNING';
+    } catch (error) {
+      throw explain(this.id, 'status', error);
+    }
+  }
+
+  async #request(name: keyof typeof updates, payload: unknown, id?: string): Promise<Receipt> {
+    const { temporal, options } = this.client;
+    const bytes = Buffer.byteLength(JSON.stringify(payload) ?? '');
+    if (bytes > largestRequest) {
+      throw new LonghaulError(
+        'request-refused',
+        `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
+      );
+    }
+    // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
+    const updateId = id ? `${name}:${id}` : randomUUID();
+    try {
+      return await persist(
+        temporal.connection,
+        name,
+        () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId }),
+        options.requestTimeoutMs,
+      );
+    } catch (error) {
+      throw explain(this.id, name, error);
+    }
+  }
+
+  async #read<T, Args extends unknown[]>(what: string, query: QueryDefinition<T, Args>, ...args: Args): Promise<T> {
+    const { temporal, options } = this.client;
+    try {
+      return await askWorkflow(temporal, { threadId: this.id, query, args, what, patienceMs: options.requestTimeoutMs ?? 10_000 });
+    } catch (error) {
+      throw explain(this.id, what, error);
+    }
+  }
+}
+
+/** The server answers a larger update with a failed workflow task, and in words that help nobody. */
+const largestRequest = 2_000_000;
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | undefined)?.code;
+}
