@@ -4,6 +4,7 @@ import { type AgentEvent, isTerminal } from '../../../src/core/event';
 import { type BaseAgentLine, baseagentLines } from '../../../src/core/projections/baseagent';
 import { project } from '../../../src/core/projections/projection';
 import { plot, Story } from '../story';
+import { livePieces, withLive } from './live';
 import { durable, Log, logs } from './log';
 
 function linesOf({ events }: Pick<Log, 'events'>): BaseAgentLine[] {
@@ -410,4 +411,11 @@ test('[B48][B49][B50] every log of the core is told in turns, with items counted
     { numRuns: 40 },
   );
   for (const make of Object.values(logs)) expectInvariants(make().events);
+});
+
+test('[B49][B50] whatever comes live between, items stay in order and each begun one ends', () => {
+  fc.assert(
+    fc.property(plot, livePieces, (runs, pieces) => expectInvariants(withLive(new Story().play(runs).events, pieces))),
+    { numRuns: 60 },
+  );
 });

@@ -3,7 +3,9 @@ import { type AgentEvent, isTerminal } from '../../../src/core/event';
 import { oneringaiStream } from '../../../src/core/projections/oneringai-stream';
 import type { OneRingStreamEvent } from '../../../src/core/projections/oneringai-stream-events';
 import { project } from '../../../src/core/projections/projection';
+import { accumulateText } from '../../../src/core/projections/stream-helpers';
 import { plot, Story } from '../story';
+import { livePieces, withLive } from './live';
 import { durable, Log, logs } from './log';
 
 function streamed({ events }: Pick<Log, 'events'>): OneRingStreamEvent[] {
@@ -305,4 +307,19 @@ test('[A207][A208] every log of the core is streamed with one end a run, whole a
     { numRuns: 40 },
   );
   for (const make of Object.values(logs)) expectInvariants(make().events);
+});
+
+test('[A207][A210] whatever comes live between, the text that stands in the end is the text of the answers', async () => {
+  await fc.assert(
+    fc.asyncProperty(plot, livePieces, async (runs, pieces) => {
+      const { events } = new Story().play(runs);
+      const all = withLive(events, pieces);
+      expectInvariants(all);
+      const answers = events.flatMap((event) => (event.type === 'thread.message.completed' ? [event.data.message] : []));
+      // Of answers that never came whole there is no text to compare with.
+      const whole = runs.every(({ end }) => end !== 'failed');
+      if (whole) expect(await accumulateText(project(oneringaiStream(), all))).toBe(answers.map((m) => m.refusal || m.content).join(''));
+    }),
+    { numRuns: 60 },
+  );
 });
