@@ -1,6 +1,6 @@
 import { CancellationScope, CancelledFailure, condition } from '@temporalio/workflow';
 import { limitFailure, type RunEnd } from '../core/decide';
-import { type Reached, reached } from '../core/spent';
+import { limitsOf, type Reached } from '../core/spent';
 import { inForce, type RunState } from '../core/state';
 import { pendingCalls } from '../core/views';
 import { shouldCarryOver } from './carry-over';
@@ -63,5 +63,6 @@ export async function atLimit(thread: Thread, at: Reached | undefined): Promise<
 async function askForMore(thread: Thread, { limit, max, scope }: Reached): Promise<RunEnd | 'carry-over' | undefined> {
   // Other answers may come meanwhile: outputs that someone submits, say.
   while (thread.state.run?.limitAsk) if ((await restUntilAnswered(thread)) === 'carry-over') return 'carry-over';
-  return reached(thread.state, Date.now(), [limit]) ? { type: 'incomplete', limit, max, scope } : undefined;
+  // Refused: nothing more was granted. Where it was, but too little, the limit is reached again, and asked about again.
+  return limitsOf(thread.state)[scope][limit] === max ? { type: 'incomplete', limit, max, scope } : undefined;
 }
