@@ -1,0 +1,66 @@
+import type { WorkflowUpdateFailedError } from '@temporalio/client';
+import type { Thread } from '../../src/client';
+import type { Receipt, RequestName } from '../../src/contract/requests';
+import type { AgentEvent, DurableEvent } from '../../src/core/event';
+import type { MessageReceipt } from '../../src/core/state';
+import { until } from '../support/rig';
+import { thrownBy } from './scenes';
+
+/** Asks a thread as any Temporal client would: an update of this name, with plain JSON. */
+export function ask(thread: Thread, name: RequestName, payload?: unknown): Promise<Receipt> {
+  return handleOf(thread).executeUpdate<Receipt, [unknown]>(name, { args: [payload] });
+}
+
+/** The words with which a request is refused. */
+export async function refusal(asked: Promise<unknown>): Promise<string> {
+  const error = (await thrownBy(asked)) as WorkflowUpdateFailedError;
+  return error.cause?.message ?? error.message;
+}
+
+export function handleOf(thread: Thread) {
+  return thread.client.temporal.workflow.getHandle(thread.id);
+}
+
+export function receiptOf(thread: Thread, id: string): Promise<MessageReceipt | null> {
+  return handleOf(thread).query('receipt', { id });
+}
+
+/** The log as it is now, of a thread that may not be over. */
+export async function logOf(thread: Thread): Promise<DurableEvent[]> {
+  const all: DurableEvent[] = [];
+  for (let from = 1; ; ) {
+    const page = await handleOf(thread).query<{ events: DurableEvent[]; next: number; more: boolean }, [unknown]>('events', { from });
+    all.push(...page.events);
+    if (!page.more) return all;
+    from = page.next;
+  }
+}
+
+/** Waits until an event of this type is in the log, `count` times. */
+export async function happened(thread: Thread, type: AgentEvent['type'], count = 1): Promise<DurableEvent[]> {
+  return until(
+    () => logOf(thread),
+    (log) => log.filter((event) => event.type === type).length >= count,
+  );
+}
+
+/** Waits until the thread has this status; of one that waits for people, until it waits for so many. */
+export async function reaches(thread: Thread, wanted: string, pending?: number) {
+  return until(
+    () => thread.status(),
+    (status) => status.status === wanted && (pending === undefined || status.pending.length === pending),
+  );
+}
+
+/** The executions of a thread, newest first. */
+export async function executionsOf(thread: Thread): Promise<string[]> {
+  const { workflow } = thread.client.temporal;
+  const ids: string[] = [];
+  let runId: string | undefined = (await handleOf(thread).describe()).runId;
+  while (runId) {
+    ids.push(runId);
+    const { events } = await workflow.getHandle(thread.id, runId).fetchHistory();
+    runId = events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
+  }
+  return ids;
+}
