@@ -6,6 +6,7 @@ import { type AskPolicy, type DeadlineAction, type PermissionRule, toContent } f
 import { askPolicyOf } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
 import { callOf, finishCall, refuseCall } from './finish-call';
+import { throwIfCancelled } from './gates';
 import { publishStatus } from './search-attributes';
 import { cancelRun, changeStatus } from './status';
 import type { Thread } from './thread';
@@ -23,14 +24,16 @@ export function requestApproval(thread: Thread, id: string, policy: AskPolicy): 
   );
 }
 
-/** Until a call waits for nobody any more: someone answered, or what the policy says for the deadline has been done. */
-export async function awaitPeople(thread: Thread, id: string): Promise<void> {
+/** Until a call waits for nobody any more: someone answered, what the policy says for the deadline has been done, or all is `over`. */
+export async function awaitPeople(thread: Thread, id: string, over: () => boolean): Promise<void> {
   const now = () => thread.state.run?.calls.find((call) => call.id === id);
-  for (;;) {
+  while (!over()) {
+    // A deadline may have cancelled the run; the call then waits still, until the run's end.
+    throwIfCancelled();
     const call = now();
     if (call?.phase !== 'awaiting-approval' && call?.phase !== 'awaiting-output') return;
     const { phase, ask } = call;
-    const moved = () => now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
+    const moved = () => over() || now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
     if (ask?.dueAt === undefined) await condition(moved);
     else if (ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now()))) passDeadline(thread, call, ask);
   }
@@ -103,6 +106,8 @@ export async function acceptDecision(thread: Thread, asked: DecisionRequest): Pr
   const editedArguments = edited && JSON.stringify(edited);
   if (editedArguments !== undefined) await mustFit(thread, asked, editedArguments);
   const remembered = asked.remember && (await remembering(thread, asked, remember));
+  // In the same breath as the decision: what two deciders had looked up may have come in one go.
+  mustStillWait(thread, asked);
   goOnAfter(thread, () =>
     record('agent.approval.decided', {
       toolCallId,

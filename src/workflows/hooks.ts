@@ -1,4 +1,4 @@
-import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
+import { ApplicationFailure, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import { countErrors, defaultHookErrors } from '../core/hook-errors';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
@@ -58,7 +58,10 @@ function tell(
   const changed = JSON.stringify(counts) !== JSON.stringify(state.hookErrors);
   // Were every delivery of events an event, there would be no end of them.
   if (hook === 'on:event' && errors.length === 0 && !changed) return;
-  const answered = Object.keys(answer);
+  // What a hook says no to is nothing that it changed.
+  const answered = Object.entries(answer).flatMap(([key, value]) =>
+    value === undefined || (value === false && key !== 'approved') ? [] : [key],
+  );
   const args = 'args' in answer && answer.args ? JSON.stringify(answer.args) : undefined;
   record(
     'agent.hook.completed',
@@ -67,9 +70,10 @@ function tell(
       ...(toolCallId && { toolCallId }),
       durationMs: reports.reduce((sum, { durationMs }) => sum + durationMs, 0),
       ...(answered.length > 0 && { answered }),
+      ...(args !== undefined && { editedArguments: args }),
       ...(errors.length > 0 && { errors }),
     },
-    { ...(changed && { hookErrors: counts }), ...(args !== undefined && { editedArguments: args }) },
+    changed ? { hookErrors: counts } : {},
   );
 }
 
@@ -79,6 +83,11 @@ export async function deliverEvents(thread: Thread): Promise<void> {
   const from = thread.delivered + 1;
   const to = state.nextSeq - 1;
   if (!state.facts?.hooks?.['on:event'] || to < from) return;
+  try {
+    await runHook(thread, 'on:event', { from, to });
+  } catch (error) {
+    // Nobody may have got them: they are in the next delivery, at the run's end.
+    if (isCancellation(error)) return;
+  }
   thread.delivered = to;
-  await runHook(thread, 'on:event', { from, to }).catch(() => undefined);
 }

@@ -37,7 +37,11 @@ export async function runCall(thread: Thread, id: string, verdict: Runs): Promis
       finishCall(thread, id, { output: content, ...rest });
       throw cancelled;
     }
-    const after = await runHook(thread, 'after:tool', { call: callOf(thread, id), status: outcome.status, content }, id);
+    const after = await runHook(thread, 'after:tool', { call: callOf(thread, id), status: outcome.status, content }, id).catch((error) => {
+      // It has run, and its call must not stay open; but what was not let pass, or not looked at, the next run must not see either.
+      finishCall(thread, id, { ...rest, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
+      throw error;
+    });
     if (after?.retry && retries < mostRetries) continue;
     const changed = after && 'content' in after && after.content !== undefined;
     return finishCall(

@@ -85,7 +85,8 @@ async function askForAll(thread: Thread, run: RunState): Promise<void> {
         source: 'hook',
       });
     } else if (told?.ask ?? own) {
-      requestApproval(thread, id, { ...(told?.ask ?? own) });
+      // Whoever is asked by a hook's will may remember what the tool offers, and no more.
+      requestApproval(thread, id, { ...(own?.remember && { remember: own.remember }), ...(told?.ask ?? own) });
     }
   }
 }
@@ -111,12 +112,17 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
     return undefined;
   }
   let broken = false;
-  const following = chains.map((chain) =>
-    followInOrder(thread, chain, () => false).catch((error) => {
-      broken = true;
-      throw error;
-    }),
-  );
+  // Where one call ends the run, nothing more begins, and nobody is waited for any more.
+  const over = () => broken;
+  const breaks = (error: unknown): never => {
+    broken = true;
+    throw error;
+  };
+  const following = [
+    // Of each call by itself: the deadline of one does not wait for the decision on the one before it.
+    ...run.calls.filter(waits).map(({ id }) => awaitPeople(thread, id, over).catch(breaks)),
+    ...chains.map((chain) => followInOrder(thread, chain, over, over).catch(breaks)),
+  ];
   const work = Promise.all(following);
   // Each of them, not the first that fails: a tool that still runs when another call was cancelled has an outcome to come.
   const settled = Promise.allSettled([...following, work]);
@@ -142,19 +148,25 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
   return undefined;
 }
 
-async function followInOrder(thread: Thread, chain: string[], mayCarry: () => boolean): Promise<Rested> {
+async function followInOrder(thread: Thread, chain: string[], mayCarry: () => boolean, over = () => false): Promise<Rested> {
   for (const id of chain) {
+    if (over()) return undefined;
     // A cancelled call returns what it had to say; those behind it must not start.
     throwIfCancelled();
-    if ((await follow(thread, id, mayCarry)) === 'carry-over') return 'carry-over';
+    if ((await follow(thread, id, mayCarry, over)) === 'carry-over') return 'carry-over';
   }
   return undefined;
 }
 
-async function follow(thread: Thread, id: string, mayCarry: () => boolean): Promise<Rested> {
+async function follow(thread: Thread, id: string, mayCarry: () => boolean, over: () => boolean): Promise<Rested> {
   const { state } = thread;
   const now = () => state.run?.calls.find((call) => call.id === id);
-  await awaitPeople(thread, id);
+  const asked = () => {
+    const call = now();
+    return call !== undefined && waits(call);
+  };
+  if (asked()) await condition(() => over() || !asked());
+  if (over()) return undefined;
   if (state.paused && now()?.phase === 'ready') {
     await heldBack(thread, mayCarry);
     if (state.paused) return 'carry-over';
