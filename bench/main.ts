@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Approvals, measureApprovals } from './measures/approvals';
 import { measureCancels } from './measures/cancel';
 import type { HistoryFacts } from './measures/history';
 import { measurePace, type PaceRound } from './measures/pace';
@@ -8,7 +9,7 @@ import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cancel', 'takeover'] as const;
+const parts = ['pace', 'resume', 'cancel', 'takeover', 'approvals'] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -28,6 +29,7 @@ export interface Results {
   resume: Resume[];
   cancelMs: number[];
   takeoverMs: number[];
+  approvals?: Approvals;
   /** Parts that could not be measured to their end, with the reason. */
   failures: string[];
 }
@@ -41,6 +43,8 @@ interface Plan {
   resumes: number;
   cancels: number;
   takeovers: number;
+  decisions: number;
+  crowd: number;
 }
 
 const full: Plan = {
@@ -53,6 +57,8 @@ const full: Plan = {
   resumes: 3,
   cancels: 30,
   takeovers: 5,
+  decisions: 100,
+  crowd: 1_000,
 };
 const quick: Plan = {
   rounds: 1,
@@ -63,6 +69,8 @@ const quick: Plan = {
   resumes: 1,
   cancels: 5,
   takeovers: 1,
+  decisions: 5,
+  crowd: 20,
 };
 
 async function main(): Promise<void> {
@@ -134,6 +142,10 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
       say(`takeover ${i + 1} of ${plan.takeovers}`);
       results.takeoverMs.push(await measureTakeover(rig));
     }
+  });
+  await take('approvals', async () => {
+    say(`approvals: ${plan.decisions} decisions, and ${plan.crowd} threads at once`);
+    results.approvals = await measureApprovals(rig, plan);
   });
   return results;
 }

@@ -1,4 +1,5 @@
 import type { Results } from './main';
+import type { Approvals } from './measures/approvals';
 import { median, quantile, show } from './numbers';
 import { type Contender, contenders } from './rig';
 
@@ -95,7 +96,7 @@ function pace(results: Results): string[] {
   ];
 }
 
-function rest({ resume, cancelMs, takeoverMs, bundleBytes }: Results): string[] {
+function rest({ resume, cancelMs, takeoverMs, approvals, bundleBytes }: Results): string[] {
   const sections: string[] = [];
   if (resume.length > 0) {
     const row = (contender: Contender): Row => {
@@ -124,7 +125,29 @@ function rest({ resume, cancelMs, takeoverMs, bundleBytes }: Results): string[] 
       show(Math.max(...takeoverMs)),
     ]);
   if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
+  if (approvals) sections.push(...ofApprovals(approvals));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
+  return sections;
+}
+
+function ofApprovals({ decisionMs, cost, crowd }: Approvals): string[] {
+  const latency = [show(median(decisionMs)), show(quantile(decisionMs, 0.95)), show(Math.max(...decisionMs))];
+  const sections = [
+    table('Approvals', ['', 'p50', 'p95', 'max'], [[`decision to the first line of the tool, ms, of ${decisionMs.length}`, ...latency]]),
+    table('What an approval adds to a history', ['bytes', 'events'], [[show(cost.bytes), show(cost.events)]]),
+  ];
+  if (crowd) {
+    const head = [
+      'threads',
+      'ended right',
+      'from the kill to the last end, s',
+      'worker CPU while they wait, % of a core',
+      'of a worker without any',
+    ];
+    const { threads, completed, doneMs, waitingCpu, idleCpu } = crowd;
+    const row = [threads, completed, show(doneMs / 1_000), show(waitingCpu), show(idleCpu)];
+    sections.push(table('Many wait, their worker is killed, all are decided at once', head, [row]));
+  }
   return sections;
 }
 
@@ -136,7 +159,8 @@ interface Target {
 }
 
 function targetsOf(results: Results): Target[] {
-  const { histories, cancelMs, takeoverMs, bundleBytes } = results;
+  const { histories, cancelMs, takeoverMs, approvals, bundleBytes } = results;
+  const { decisionMs = [], cost, crowd } = approvals ?? {};
   const bytes = histories.longhaul?.at.find((entry) => entry.turn === 100)?.bytes;
   const flat = median(results.pace.filter((round) => round.contender === 'longhaul').map((round) => round.late / round.early));
   return [
@@ -153,6 +177,12 @@ function targetsOf(results: Results): Target[] {
       below: 5_000,
       unit: ' ms',
     },
+    { name: 'decision to tool, p50', value: median(decisionMs), below: 25, unit: ' ms' },
+    { name: 'decision to tool, p95', value: quantile(decisionMs, 0.95), below: 50, unit: ' ms' },
+    { name: 'an approval in the history', value: cost && cost.bytes / 1_000, below: 1.2, unit: ' kB' },
+    { name: 'events of an approval', value: cost?.events, below: 9 },
+    { name: 'waiting threads that did not end right', value: crowd && crowd.threads - crowd.completed, below: 0 },
+    { name: 'waiting threads, from the kill to the last end', value: crowd && crowd.doneMs / 1_000, below: 30, unit: ' s' },
     { name: 'workflow bundle', value: bundleBytes.longhaul / 1e6, below: 1.9, unit: ' MB' },
   ];
 }

@@ -35,10 +35,12 @@ export interface BenchWorker {
   pid: number;
   taskQueue: string;
   /** Starts a session; resolves with its workflow id. */
-  begin(session: Omit<Session, 'key'>, options?: { callTimeoutMs?: number }): Promise<string>;
+  begin(session: Omit<Session, 'key'>, options?: { callTimeoutMs?: number; agent?: 'bench' | 'bench-ask' }): Promise<string>;
   /** Starts a session and waits for its end; one that the server ends is an answer too. */
   finish(session: Omit<Session, 'key'>): Promise<string>;
   spent(): Promise<Spent>;
+  /** When the newest call of a thread of `bench-ask` began to run there, epoch milliseconds. */
+  begun(threadId: string): Promise<number | undefined>;
   kill(): Promise<void>;
   /** Ends in good order, so that a profile of it is written. */
   exit(): Promise<void>;
@@ -84,10 +86,10 @@ export async function startRig(): Promise<Rig> {
 }
 
 function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: string, link: Link): BenchWorker {
-  async function begin(session: Omit<Session, 'key'>, { callTimeoutMs = 60_000 } = {}): Promise<string> {
+  async function begin(session: Omit<Session, 'key'>, { callTimeoutMs = 60_000, agent = 'bench' } = {}): Promise<string> {
     const id = `${contender}-${randomUUID()}`;
     const input = inputOf({ key: id, ...session });
-    if (contender === 'longhaul') await client.start('bench', input, { id, taskQueue });
+    if (contender === 'longhaul') await client.start(agent, input, { id, taskQueue });
     else
       await client.temporal.workflow.start(contender, {
         workflowId: id,
@@ -107,6 +109,7 @@ function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: st
       return id;
     },
     spent: () => link.ask('spent'),
+    begun: (threadId) => link.ask('begun', threadId),
     kill: () => link.kill(),
     async exit() {
       await link.ask('exit').catch(() => undefined);

@@ -4,7 +4,7 @@ import { createWorker } from '../src/worker';
 import { floorActivities } from './contenders/floor-activities';
 import { naiveActivities } from './contenders/naive-activities';
 import { answer } from './link';
-import { agent } from './workload';
+import { agent, askingAgent, callsBegun } from './workload';
 
 /** The worker of one contender, as a process. All three have the same provider, the same HTTP client and the same options of Temporal's. */
 export interface WorkerArguments {
@@ -27,7 +27,7 @@ async function start({ contender, address, modelUrl, taskQueue, codePath }: Work
   const models = defaultModels({ openai: { baseUrl: modelUrl, apiKey: 'bench' } });
   const workflowBundle = { codePath };
   if (contender === 'longhaul') {
-    const worker = await createWorker({ agents: [agent], connection, taskQueue, models, workflowBundle });
+    const worker = await createWorker({ agents: [agent, askingAgent], connection, taskQueue, models, workflowBundle });
     return void worker.run().catch(fail);
   }
   const { provider } = models.resolve(agent.model);
@@ -54,5 +54,6 @@ answer({
     const { user, system } = process.cpuUsage();
     return { cpuMs: (user + system) / 1_000, rss: process.memoryUsage.rss() };
   },
+  begun: (threadId: string) => callsBegun.get(threadId),
   exit: () => void setImmediate(() => process.exit(0)),
 });

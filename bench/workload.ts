@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineAgent } from '../src/agents/define-agent';
 import { defineTool } from '../src/tools/define-tool';
+import { now } from './numbers';
 
 /** Words that compress about as badly as real ones, and are the same in every run. */
 function words(length: number, seed: number): string {
@@ -40,6 +41,30 @@ export const agent = defineAgent({
       input,
       effect: 'pure',
       execute: async () => toolResult,
+    }),
+  ),
+});
+
+/** When the call of a thread began to run, epoch milliseconds: the newest. */
+export const callsBegun = new Map<string, number>();
+
+/** The same but for its tools, each of which a person must agree to. */
+export const askingAgent = defineAgent({
+  name: 'bench-ask',
+  model: 'bench-model',
+  instructions: systemPrompt,
+  limits: { turns: 100_000 },
+  tools: Array.from({ length: 10 }, (_, i) =>
+    defineTool({
+      name: `tool_${i}`,
+      description: `Searches a file, in way ${i} of ten.`,
+      input,
+      effect: 'pure',
+      approval: 'always',
+      execute: async (_args, { threadId }) => {
+        callsBegun.set(threadId, now());
+        return toolResult;
+      },
     }),
   ),
 });

@@ -108,7 +108,8 @@ async function toolsOf(agent: Agent, { threadId }: Step): Promise<Toolbox> {
     return await agent.toolsFor({ threadId });
   } catch (cause) {
     const words = (cause as Error | undefined)?.message ?? String(cause);
-    throw ApplicationFailure.nonRetryable(`The tools of agent '${agent.name}' could not be had: ${words}`, 'bad-request');
+    // A registry that is down for a moment is up again for one of the next attempts.
+    throw ApplicationFailure.retryable(`The tools of agent '${agent.name}' could not be had: ${words}`, 'tools-unavailable');
   }
 }
 
@@ -194,7 +195,7 @@ function deposit(
 
 function fail(
   agent: Agent,
-  { runId, turn }: CallModelRequest,
+  { model, runId, turn }: CallModelRequest,
   step: Step,
   progress: StepProgress,
   failure: ModelFailure,
@@ -218,7 +219,7 @@ function fail(
       message: failure.message,
     });
   }
-  return toFailure(judged, before);
+  return toFailure(judged, before, model);
 }
 
 function unclassified(thrown: unknown): ApplicationFailure {

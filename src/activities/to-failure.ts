@@ -47,13 +47,17 @@ export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs,
 }
 
 /** The failure that Temporal retries, or not. Its type is the kind, so that the history says what happened. */
-export function toFailure({ attempt, again, message, maxAttempts }: JudgedFailure, before: readonly FailedAttempt[]): ApplicationFailure {
+export function toFailure(
+  { attempt, again, message, maxAttempts }: JudgedFailure,
+  before: readonly FailedAttempt[],
+  model: string,
+): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: attempt.kind,
     nonRetryable: !again,
     // Temporal adds no jitter of its own and does not cap an explicit delay, so each wait is said outright. It has no zero.
     ...(again && { nextRetryDelay: Math.max(1, attempt.waitMs ?? 1) }),
-    details: [{ ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt], maxAttempts }],
+    details: [{ model, ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt], maxAttempts }],
   });
 }

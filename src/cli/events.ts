@@ -1,7 +1,8 @@
+import { answerHint } from './answer-hint';
 import { withClient } from './connect';
 import { follow } from './follow';
 import { type FormatOptions, formatOf } from './format-names';
-import { answerHint, createOutput } from './output';
+import { createOutput } from './output';
 
 /** Prints a thread's events from a seq on. */
 export async function events(threadId: string, options: FormatOptions & { from: number; follow: boolean }): Promise<void> {

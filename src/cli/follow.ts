@@ -1,5 +1,5 @@
 import type { Thread } from '../client';
-import { isTerminal, type TerminalEvent } from '../core/event';
+import { type AgentEvent, isTerminal, type TerminalEvent } from '../core/event';
 import type { Approvals } from './approvals';
 import { exit } from './exit';
 import type { Output } from './output';
@@ -18,15 +18,37 @@ export type Followed = { end: TerminalEvent } | { end: 'waits' } | { end: 'left'
 
 export async function follow(thread: Thread, { from, output, approvals, signal }: FollowOptions): Promise<Followed> {
   let last: TerminalEvent | undefined;
+  let asleep: string | undefined;
   for await (const event of thread.events({ ...(from && { from }), ...(signal && { signal }) })) {
     output.event(event);
     if (isTerminal(event)) last = event;
-    if (event.type === 'agent.approval.decided') approvals?.decided(event.data.toolCallId);
+    if (!approvals) continue;
+    if (event.type === 'agent.run.suspended') asleep = event.data.correlationId;
+    const settled = settledBy(event, asleep);
+    if (settled !== undefined) approvals.decided(settled);
+    if (event.type === 'agent.run.resumed') approvals.resumed();
     const pending = restsOn(event);
-    if (pending && approvals && (await approvals.offer(pending)) === 'nobody') return { end: 'waits' };
+    if (pending && (await approvals.offer(pending)) === 'nobody') return { end: 'waits' };
+    if (event.type === 'agent.run.paused' && (await approvals.paused()) === 'nobody') return { end: 'waits' };
   }
   if (signal?.aborted || !last) return { end: 'left' };
   return { end: last };
+}
+
+/** What need not be answered any more. */
+function settledBy(event: AgentEvent, asleep: string | undefined): string | undefined {
+  switch (event.type) {
+    case 'agent.approval.decided':
+    case 'agent.tool.execution.completed':
+    case 'agent.input.expired':
+      return event.data.toolCallId;
+    case 'agent.limit.extended':
+      return event.data.id;
+    case 'agent.run.status.changed':
+      return event.data.previousStatus === 'suspended' ? asleep : undefined;
+    default:
+      return undefined;
+  }
 }
 
 export function exitCodeOfRun({ end }: Followed): number {

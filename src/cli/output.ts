@@ -47,11 +47,3 @@ export function note(text: string): void {
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
-
-/** How whoever reads it answers a waiting call from a command line. */
-export function answerHint(threadId: string): (call: PendingCall) => string {
-  return ({ kind, toolCallId }) =>
-    kind === 'approval'
-      ? `longhaul approve ${threadId} ${toolCallId}   (or: longhaul reject ${threadId} ${toolCallId} --reason "…")`
-      : `longhaul submit ${threadId} ${toolCallId} '<output>'`;
-}

@@ -1,19 +1,12 @@
 import type { AgentEvent, DurableEvent, EventData, PendingCall } from '../core/event';
 import type { FailedAttempt } from '../core/failure';
 import { excerpt } from '../core/json';
-import { textOf } from '../core/message';
-import { count, duration, preview, printable, shortArguments, usageWords } from './words';
+import { textOf, type UserMessage } from '../core/message';
+import { replyTo, type Shown, shownOfPeople } from './render-people';
+import { callLine, line, newViewState, type ViewOptions, type ViewState, width } from './view-state';
+import { count, duration, preview, printable, usageWords } from './words';
 
-/** The colours that a view uses; picocolors has them. */
-export type Paint = Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>;
-
-export interface ViewOptions {
-  paint: Paint;
-  /** Columns of the terminal. Default 100. */
-  width?: number;
-  /** How the reader answers what waits, in words that follow the call; nothing where the program asks itself. */
-  hint?: (call: PendingCall) => string;
-}
+export type { Paint, ViewOptions } from './view-state';
 
 /**
  * Events to text for people: give it each event and print what it returns, which may end in the middle of a line. It knows no clock and
@@ -23,28 +16,16 @@ export interface ViewOptions {
  * whole; a message that is begun anew says so first.
  */
 export function createView(options: ViewOptions): (event: AgentEvent) => string {
-  const state: ViewState = { options, atLineStart: true, texts: new Map(), calls: new Map(), noted: new Map() };
+  const state = newViewState(options);
   return (event) => {
     const show = shown[event.type] as ((data: unknown, state: ViewState, event: AgentEvent) => string) | undefined;
     return show?.(event.data, state, event) ?? '';
   };
 }
 
-interface ViewState {
-  options: ViewOptions;
-  atLineStart: boolean;
-  /** What is on the screen of each message that the model is writing. */
-  texts: Map<string, { attempt: number; text: string }>;
-  calls: Map<string, { name: string; arguments: string }>;
-  /** The last progress of each call, and the second in which it was shown. */
-  noted: Map<string, { message: string; second: string }>;
-  retriesShown?: number;
-  startedAt?: number;
-  toolCalls?: number;
-}
-
 /** Events that are not here change nothing that a person needs to see. */
-const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, event: AgentEvent) => string } = {
+const shown: Shown = {
+  ...shownOfPeople,
   'agent.run.created': (_, state, { timestamp }) => {
     state.startedAt = Date.parse(timestamp);
     state.toolCalls = 0;
@@ -54,9 +35,30 @@ const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, e
     state.retriesShown = 0;
     return line(state, `\n${state.options.paint.dim(`── turn ${turn} ${'─'.repeat(20)}`)}`);
   },
-  'thread.message.created': ({ message }, state) =>
-    message.role === 'user' ? line(state, `${state.options.paint.cyan('you')} ${excerpt(printable(textOf(message.content)), 500)}`) : '',
-  'thread.message.queued': (_, state) => line(state, state.options.paint.dim('a message came in; it is read at the next turn')),
+  'thread.message.created': ({ message }, state) => (message.role === 'user' ? line(state, said(message, state)) : ''),
+  'thread.message.queued': ({ message, delivery = 'next-turn' }, state) =>
+    message.role === 'user' && message.origin
+      ? ''
+      : line(state, state.options.paint.dim(`a message came in; it is read ${whenRead[delivery]}`)),
+  'thread.message.superseded': ({ reason }, state) =>
+    line(state, state.options.paint.yellow(`! a message was not taken in: ${printable(reason)}`)),
+  'thread.message.incomplete': ({ messageId, reason }, state) => {
+    state.texts.delete(messageId);
+    const why = reason === 'superseded' ? 'given up for a message that could not wait' : `not whole: the call ${broken[reason]}`;
+    return line(state, state.options.paint.dim(`↻ the answer is ${why}`));
+  },
+  'agent.run.summarized': ({ output, model, usage, durationMs, failed }, state) =>
+    line(state, printable(output.trim())) +
+    line(state, state.options.paint.dim(failed ? `closing words of ours: ${printable(failed)}` : footer(model, usage, durationMs))),
+  'agent.hook.completed': ({ hook, errors = [] }, state) =>
+    errors
+      .map(({ id, message, disabled }) => {
+        const left = disabled ? '; it is left out from now on' : '';
+        return line(state, state.options.paint.yellow(`! hook ${hook} (${id}) failed: ${excerpt(printable(message), 300)}${left}`));
+      })
+      .join(''),
+  'agent.tool.background.completed': ({ name, status, durationMs, message }, state) =>
+    outcome(state, { name: `${name} (in the background)`, status, durationMs, text: textOf(message.content) }),
   'thread.message.delta': ({ messageId, attempt, contentChunk, snapshot, restart }, state) => {
     const begun = restart || attempt > (state.texts.get(messageId)?.attempt ?? attempt) ? restarted(state, messageId, attempt) : '';
     if (!contentChunk) return begun;
@@ -74,7 +76,7 @@ const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, e
     const text = message.refusal || message.content;
     const rest = text ? upTo(state, message.id, message.attempt, text) : '';
     state.texts.delete(message.id);
-    return late.join('') + rest + line(state, state.options.paint.dim(`${model} · ${usageWords(usage)} · ${duration(durationMs)}`));
+    return late.join('') + rest + line(state, state.options.paint.dim(footer(model, usage, durationMs)));
   },
   'thread.run.step.tool_call.completed_by_llm': ({ toolCall }, state) => {
     state.calls.set(toolCall.id, toolCall);
@@ -92,37 +94,6 @@ const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, e
     return line(state, state.options.paint.dim(`    ${excerpt(printable(message).trim(), width(state) - 8)}`));
   },
   'agent.tool.execution.completed': completed,
-  'agent.approval.requested': ({ toolCall, reason }, state) => {
-    const { paint } = state.options;
-    state.calls.set(toolCall.id, toolCall);
-    const why = reason ? paint.yellow(`  ${printable(reason)}`) : '';
-    return line(state, `${callLine(state, paint.yellow('?'), toolCall.id, toolCall.name)}${paint.yellow('  needs an approval')}${why}`);
-  },
-  'agent.approval.decided': ({ toolCallId, approved, by, reason, editedArguments }, state) => {
-    const { paint } = state.options;
-    const what = approved ? paint.green('approved') : paint.red('refused');
-    const edited = editedArguments === undefined ? '' : ` with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
-    return line(
-      state,
-      `  ${what}${by ? ` by ${printable(by)}` : ''}${reason ? `: ${printable(reason)}` : ''}${edited || paint.dim(` (${nameOf(state, toolCallId)})`)}`,
-    );
-  },
-  'thread.run.requires_action': ({ pending }, state) => {
-    const { paint, hint } = state.options;
-    return pending
-      .map((call) => {
-        const outside =
-          call.kind === 'output'
-            ? line(
-                state,
-                callLine(state, paint.yellow('?'), call.toolCallId, call.name) + paint.yellow('  waits for its output from outside'),
-              )
-            : '';
-        const how = hint?.(call);
-        return outside + (how ? line(state, paint.dim(`    ${how}`)) : '');
-      })
-      .join('');
-  },
   'agent.run.status.changed': ({ status }, state) =>
     status === 'cancelling' ? line(state, state.options.paint.yellow('cancelling …')) : '',
   'agent.request.rejected': ({ request, reason }, state) =>
@@ -148,38 +119,53 @@ const shown: { [T in keyof EventData]?: (data: EventData[T], state: ViewState, e
       state,
       `\n${state.options.paint.yellow('✖ cancelled')}${by ? ` by ${printable(by)}` : ''}${reason ? `: ${printable(reason)}` : ''}`,
     ),
-  'thread.run.expired': ({ message }, state) => line(state, `\n${state.options.paint.red('✖ ended from outside')} ${printable(message)}`),
+  'thread.run.expired': ({ reason, message }, state) =>
+    line(state, `\n${state.options.paint.red(reason === 'suspended' ? '✖ expired' : '✖ ended from outside')} ${printable(message)}`),
 };
 
+const whenRead = { 'next-turn': 'at the next turn', now: 'at once', 'after-run': 'after this run' };
+const broken = { failed: 'failed', cancelled: 'was cancelled' };
+
+function said({ content, origin }: UserMessage, { options: { paint } }: ViewState): string {
+  const who = origin ? paint.dim(origin) : paint.cyan('you');
+  return `${who} ${excerpt(printable(textOf(content)), 500)}`;
+}
+
+function footer(model: string, usage: Parameters<typeof usageWords>[0], durationMs: number): string {
+  return `${model} · ${usageWords(usage)} · ${duration(durationMs)}`;
+}
+
 function completed(
-  { toolCallId, name, status, output, durationMs, attempts }: EventData['agent.tool.execution.completed'],
+  { toolCallId, name, status, output, durationMs, attempts, background }: EventData['agent.tool.execution.completed'],
   state: ViewState,
 ): string {
+  const { paint } = state.options;
+  if (background) return line(state, `${callLine(state, paint.cyan('…'), toolCallId, name)}  ${paint.dim('goes on in the background')}`);
+  const neverRan = status === 'rejected' || status === 'skipped';
+  const first = neverRan ? `${callLine(state, paint.red('✗'), toolCallId, name)}  ${paint.red(status)}` : undefined;
+  return outcome(state, { name, status, durationMs, attempts, text: textOf(output), ...(first && { first }) });
+}
+
+interface Outcome {
+  name: string;
+  status: string;
+  durationMs?: number | undefined;
+  attempts?: number | undefined;
+  text: string;
+  /** Instead of mark, name and facts. */
+  first?: string;
+}
+
+function outcome(state: ViewState, { name, status, durationMs, attempts, text, first }: Outcome): string {
   const { paint } = state.options;
   const ok = status === 'success';
   const facts = [durationMs === undefined ? '' : duration(durationMs), attempts ? `${attempts} attempts` : ''].filter(Boolean).join(' · ');
   const mark = ok ? paint.green('✓') : paint.red('✗');
-  const neverRan = status === 'rejected' || status === 'skipped';
-  const first = neverRan
-    ? `${callLine(state, mark, toolCallId, name)}  ${paint.red(status)}`
-    : [mark, name, ok ? '' : paint.red(status), facts && paint.dim(facts)].filter(Boolean).join(' ');
-  const text = textOf(output);
   const lines = text.trim() === '' ? [] : preview(text, 4, 3, width(state) - 6);
-  return line(state, first) + lines.map((l) => line(state, paint.dim(`    ${l}`))).join('');
-}
-
-function width({ options }: ViewState): number {
-  // A terminal that does not know its width says 0.
-  return Math.max(40, options.width || 100);
-}
-
-function callLine(state: ViewState, mark: string, id: string, name: string): string {
-  const args = shortArguments(state.calls.get(id)?.arguments ?? '', width(state) - name.length - 6);
-  return `${mark} ${state.options.paint.bold(name)}${args ? ` ${args}` : ''}`;
-}
-
-function nameOf(state: ViewState, id: string): string {
-  return state.calls.get(id)?.name ?? id;
+  return (
+    line(state, first ?? [mark, name, ok ? '' : paint.red(status), facts && paint.dim(facts)].filter(Boolean).join(' ')) +
+    lines.map((l) => line(state, paint.dim(`    ${l}`))).join('')
+  );
 }
 
 function took(state: ViewState, event: AgentEvent): string {
@@ -188,13 +174,6 @@ function took(state: ViewState, event: AgentEvent): string {
 
 function pastAttempt({ kind, message, waitMs }: FailedAttempt): string {
   return `↻ ${kind}: ${printable(message)}${waitMs === undefined ? '' : ` (then waited ${duration(waitMs)})`}`;
-}
-
-/** A whole line, on a line of its own. */
-function line(state: ViewState, text: string): string {
-  const before = state.atLineStart ? '' : '\n';
-  state.atLineStart = true;
-  return `${before}${text}\n`;
 }
 
 function restarted(state: ViewState, messageId: string, attempt: number): string {
@@ -230,5 +209,6 @@ function upTo(state: ViewState, messageId: string, attempt: number, all: string)
 
 /** Whether a run rests on someone outside, and on whom. */
 export function restsOn(event: AgentEvent): PendingCall[] | undefined {
+  if (event.type === 'agent.run.suspended') return [replyTo((event as DurableEvent<'agent.run.suspended'>).data)];
   return event.type === 'thread.run.requires_action' ? (event as DurableEvent<'thread.run.requires_action'>).data.pending : undefined;
 }

@@ -1,13 +1,17 @@
 import { text as readAll } from 'node:stream/consumers';
 import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
-import { type Approvals, askPerson, nobody, yesToAll } from './approvals';
+import type { PendingCall } from '../core/event';
+import { answerHint, shellWord } from './answer-hint';
+import { type Approvals, nobody, yesToAll } from './approvals';
+import { askPerson } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
 import { type FormatOptions, formatOf } from './format-names';
 import { onInterrupt } from './interrupt';
-import { answerHint, createOutput, note, type Output } from './output';
+import { createOutput, note, type Output } from './output';
 import { createPrompt, type Prompt } from './prompt';
+import { printable } from './words';
 
 export interface RunOptions extends FormatOptions {
   agent: string;
@@ -15,6 +19,9 @@ export interface RunOptions extends FormatOptions {
   model?: string;
   conversation?: boolean;
   yes?: boolean;
+  /** Who answers here, and in which groups. */
+  by?: string;
+  group?: string[];
   taskQueue?: string;
 }
 
@@ -34,7 +41,7 @@ export async function run(input: string, options: RunOptions): Promise<void> {
   });
 }
 
-type WatchOptions = Pick<RunOptions, 'format' | 'json' | 'yes' | 'model'>;
+type WatchOptions = Pick<RunOptions, 'format' | 'json' | 'yes' | 'model' | 'by' | 'group'>;
 
 /** Follows a run with someone, or nobody, to answer what it asks. Returns the exit code. */
 export async function watch(client: LonghaulClient, thread: Thread, options: WatchOptions): Promise<number> {
@@ -43,11 +50,11 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true;
   const hint = answerHint(thread.id);
   // What is asked here, or agreed to, needs no command; an output can only come from outside.
-  const asked = interactive || yes;
+  const answeredHere = ({ kind }: PendingCall) => (yes ? kind === 'approval' : interactive && kind !== 'output');
   const output = createOutput({
     format: formatOf(options),
     about: { ...(model && { model }) },
-    hint: (call) => (asked && call.kind === 'approval' ? '' : hint(call)),
+    hint: (call) => (answeredHere(call) ? '' : hint(call)),
   });
   let interrupted = () => {};
   const prompt = interactive ? createPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => interrupted() }) : undefined;
@@ -56,7 +63,7 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   leaving.signal.addEventListener('abort', () => prompt?.close());
 
   let gone: { error: unknown } | undefined;
-  const approvals = answering(thread, yes, prompt, (error) => {
+  const approvals = answering(thread, options, prompt, (error) => {
     gone = { error };
     leaving.abort();
   });
@@ -72,10 +79,16 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   }
 }
 
-function answering(thread: Thread, yes: boolean | undefined, prompt: Prompt | undefined, onGone: (error: unknown) => void): Approvals {
-  if (yes) return yesToAll(thread);
+function answering(
+  thread: Thread,
+  { yes, by, group }: WatchOptions,
+  prompt: Prompt | undefined,
+  onGone: (error: unknown) => void,
+): Approvals {
+  const groups = group && { groups: group };
+  if (yes) return yesToAll(thread, { ...(by && { by }), ...groups });
   if (!prompt) return nobody(thread);
-  return askPerson(thread, { prompt, write: (text) => void process.stderr.write(text), by: 'longhaul run', onGone });
+  return askPerson(thread, { prompt, write: (text) => void process.stderr.write(text), by: by ?? 'longhaul run', ...groups, onGone });
 }
 
 async function conclude(thread: Thread, followed: Followed): Promise<number> {
@@ -83,10 +96,14 @@ async function conclude(thread: Thread, followed: Followed): Promise<number> {
     note(`\nThe thread goes on. Come back with: longhaul events ${thread.id}`);
   }
   if (followed.end === 'waits') {
-    const pending = await thread.pending();
+    const { pending, paused } = await thread.status();
     const hint = answerHint(thread.id);
     note(`Thread ${thread.id} waits for a person, and nobody is there to ask. It stays; answer it with`);
     for (const call of pending) note(`  ${hint(call)}`);
+    if (paused)
+      note(
+        `  longhaul resume ${shellWord(thread.id)}   (paused${paused.by ? ` by ${printable(paused.by)}` : ''}: ${printable(paused.reason)})`,
+      );
   }
   return exitCodeOfRun(followed);
 }

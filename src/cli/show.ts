@@ -3,8 +3,9 @@ import type { LonghaulClient, Thread } from '../client';
 import { explain } from '../client/thread-errors';
 import { excerpt } from '../core/json';
 import { type Message, textOf } from '../core/message';
+import { answerHint } from './answer-hint';
 import { withClient } from './connect';
-import { answerHint, note, printJson } from './output';
+import { note, printJson } from './output';
 import { bytes, count, printable, shortArguments, usageWords } from './words';
 
 type Look = Awaited<ReturnType<typeof look>>;

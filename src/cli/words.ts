@@ -8,6 +8,19 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
 }
 
+/** How long ago, roughly: `45 s`, `12 min`, `3 h`, `5 d`. */
+export function age(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1_000));
+  if (s < 90) return `${s} s`;
+  if (s < 90 * 60) return `${Math.round(s / 60)} min`;
+  return s < 48 * 3_600 ? `${Math.round(s / 3_600)} h` : `${Math.round(s / 86_400)} d`;
+}
+
+/** `2026-01-31 12:00 UTC`. */
+export function minute(iso: string): string {
+  return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }

@@ -11,7 +11,7 @@ export type RunEnd =
   | { type: 'failed'; code: string; message: string; details?: FailureDetails }
   /** `summarize`: a model call without tools is to say the last words. */
   | ({ type: 'incomplete'; summarize?: true; output?: string } & Reached)
-  | { type: 'cancelled'; reason?: string; by?: string }
+  | { type: 'cancelled'; reason?: string; by?: string; stopped?: true }
   | { type: 'expired'; message: string };
 
 /** An answer that is not the end: what the model is told instead, and what is counted. */
@@ -51,7 +51,7 @@ export function limitWords({ limit, max, scope }: Reached): string {
 }
 
 export function limitFailure(at: Reached): RunEnd {
-  return { type: 'failed', code: 'limit_exceeded', message: limitWords(at) };
+  return { type: 'failed', code: 'limit_exceeded', message: limitWords(at), details: { limit: at.limit } };
 }
 
 /**

@@ -99,6 +99,8 @@ export interface DurableEventData {
     durationMs: number;
     /** What they changed: keys of their merged answer. */
     answered?: string[];
+    /** What takes the place of the model's arguments, as JSON. */
+    editedArguments?: string;
     errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
   };
   /** The run rests until someone outside acts; nothing else means this. */
@@ -134,7 +136,8 @@ export interface DurableEventData {
   'thread.run.failed': { code: string; message: string; details?: FailureDetails };
   /** A limit ended the run. */
   'thread.run.incomplete': { limit: LimitName; max: number; scope?: 'thread'; message: string; output: string };
-  'thread.run.cancelled': { reason?: string; by?: string };
+  /** `stopped`: a refusal of one of its calls ended it. */
+  'thread.run.cancelled': { reason?: string; by?: string; stopped?: true };
   /**
    * `suspended`: no reply came in time. Otherwise the thread was ended from outside, or ran out of its time: written by the client, because
    * a workflow that is terminated records nothing.
@@ -157,11 +160,15 @@ export interface Asked {
   remember?: PermissionRule[];
 }
 
-/** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be. */
+/** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be; or at a limit: which. */
 export interface FailureDetails {
+  /** As it was asked for. */
+  model?: string;
   status?: number;
   attempts?: FailedAttempt[];
   maxAttempts?: number;
+  /** The limit that was reached, where that is why. */
+  limit?: LimitName;
 }
 
 /** Live only: they ride beside the log, have no `seq`, and nobody's truth depends on them. */

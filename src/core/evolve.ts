@@ -28,8 +28,6 @@ export interface Extra {
   suspend?: Suspension;
   /** Errors in a row, by the hook's id. */
   hookErrors?: Record<string, number>;
-  /** With a hook's answer: the arguments that the call runs with. */
-  editedArguments?: string;
 }
 
 /**
@@ -117,8 +115,8 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return spend(state, event.data);
     case 'agent.hook.completed':
       if (extra.hookErrors) state.hookErrors = extra.hookErrors;
-      if (extra.editedArguments !== undefined && event.data.toolCallId) {
-        setCall(run, event.data.toolCallId, { editedArguments: extra.editedArguments, editedBy: 'hook' });
+      if (event.data.editedArguments !== undefined && event.data.toolCallId) {
+        setCall(run, event.data.toolCallId, { editedArguments: event.data.editedArguments, editedBy: 'hook' });
       }
       return;
     case 'thread.closed':

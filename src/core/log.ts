@@ -38,6 +38,8 @@ export function strip(type: DurableEventType, data: DurableEventData[DurableEven
   return kept as JsonObject;
 }
 
+const edits: readonly DurableEventType[] = ['agent.approval.decided', 'agent.hook.completed'];
+
 const ownOutput: readonly DurableEventType[] = ['thread.run.incomplete', 'agent.run.summarized', 'agent.run.suspended'];
 
 /** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
@@ -117,7 +119,9 @@ function lookup(state: ThreadState) {
     call,
     /** What a call was to run with when an event was recorded: a person may have edited it before. */
     argumentsAt(seq: number, id: string): string {
-      const decided = state.log.findLast((r) => r.seq < seq && r.type === 'agent.approval.decided' && r.data.toolCallId === id);
+      const decided = state.log.findLast(
+        (r) => r.seq < seq && edits.includes(r.type) && r.data.toolCallId === id && r.data.editedArguments !== undefined,
+      );
       return (decided?.data.editedArguments as string | undefined) ?? call(id).arguments;
     },
     output(messageId: string) {

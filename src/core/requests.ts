@@ -240,6 +240,15 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   }
   if (remember !== undefined && remember !== 'thread' && remember !== 'agent')
     return no(`approve: remember must be "thread" or "agent"; it is ${show(remember)}`);
+  const offered = activeRun(state)?.calls.find(({ id }) => id === toolCallId);
+  if (remember !== undefined && offered && askPolicyOf(offered.verdict, offered.phase)?.remember?.length === 0) {
+    return no(
+      `approve: there is no rule by which calls like "${toolCallId}" (${offered.name}) could be told apart from others; approve it without remember`,
+    );
+  }
+  if (editsWhatOthersApproved(offered, edited)) return no('approve: where several people must agree, none of them can edit the arguments');
+  if (editsWhatOthersApproved(offered, remember))
+    return no('approve: where several people must agree, none of them can have it remembered');
   if (remember !== undefined && !approved) return no('approve: only what is approved can be remembered');
   if (stop !== undefined && typeof stop !== 'boolean') return no(`approve: stop must be true or false; it is ${show(stop)}`);
   if (stop && approved) return no('approve: stop belongs to a refusal');
@@ -262,6 +271,11 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
     ...(stop ? { stop } : {}),
     ...(more ? { more: more as number } : {}),
   });
+}
+
+/** Those who agreed before agreed to other arguments. */
+function editsWhatOthersApproved(call: CallState | undefined, edited: unknown): boolean {
+  return edited !== undefined && call !== undefined && (askPolicyOf(call.verdict, call.phase)?.approvers ?? 1) > 1;
 }
 
 interface Decider {

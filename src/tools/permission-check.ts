@@ -23,15 +23,16 @@ export async function permissionFor(
   }
 }
 
-/** The way people are asked, with what they may choose to remember. */
+/** The way people are asked, with what they may choose to remember: unset means the whole tool, none that it can't be. */
 export function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: { tool: string; args: unknown }): AskPolicy {
   if (!permissions) return ask;
   try {
     const remember = permissions.suggest(request);
-    return remember.length > 0 ? { ...ask, remember } : ask;
+    const wholeTool = remember.length === 1 && remember[0]?.tool === request.tool && !remember[0].prefix;
+    return wholeTool ? ask : { ...ask, remember };
   } catch {
     // An offer less; the question stands.
-    return ask;
+    return { ...ask, remember: [] };
   }
 }
 

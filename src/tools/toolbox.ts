@@ -6,7 +6,7 @@ import { defaultToolTimeoutMs, type Tool } from './define-tool';
 import { doneTool } from './done';
 import { extraTool } from './extra-tool';
 import { permissionFor, withSuggestions } from './permission-check';
-import type { Permissions } from './permissions';
+import { createPermissions, type Permissions } from './permissions';
 import { type Execution, failed, runTool, type ToolHost } from './run-tool';
 import { parseArguments } from './tool-arguments';
 
@@ -41,9 +41,12 @@ export interface Toolbox {
   execute(call: ToolCall, host: ToolHost): Promise<Execution>;
 }
 
+/** What people said to remember counts for every agent. */
+const rulesOnly = createPermissions({});
+
 /** Throws `TypeError` when two different tools share a name. */
 export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
-  const { permissions, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
+  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
   const byName = named(options.done ? [...tools, doneTool] : tools);
 
   const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({

@@ -212,7 +212,12 @@ async function followCalls(thread: Thread): Promise<RunEnd | 'carry-over' | unde
   const end = await runCalls(thread);
   if (end) return end;
   if (run.stopped)
-    return { type: 'cancelled', reason: `stopped by a refusal: ${run.stopped.reason}`, ...(run.stopped.by && { by: run.stopped.by }) };
+    return {
+      type: 'cancelled',
+      reason: `stopped by a refusal: ${run.stopped.reason}`,
+      stopped: true,
+      ...(run.stopped.by && { by: run.stopped.by }),
+    };
   if (run.finalMessage !== undefined) return accept(thread);
   return run.suspendAsked ? suspend(thread, run.suspendAsked) : undefined;
 }

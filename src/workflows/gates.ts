@@ -44,7 +44,7 @@ export async function restUntilAnswered(thread: Thread): Promise<'answered' | 'c
   }
   await condition(() => !rests() || shouldCarryOver(state, 'idle'));
   if (rests()) return 'carry-over';
-  publishStatus(state, 'goes on');
+  publishStatus(state);
   return 'answered';
 }
 

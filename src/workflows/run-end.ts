@@ -13,12 +13,11 @@ import type { ThreadResult } from '../contract/thread';
 import { limitWords, type RunEnd } from '../core/decide';
 import { wordsOf } from '../core/log';
 import { type RunState, stepIdOf, type ThreadState } from '../core/state';
-import { pendingCalls } from '../core/views';
 import { requestCancelOptions } from './activity-options';
 import { skipCalls } from './finish-call';
 import { deliverEvents, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
-import { refuseQueue, takeInMessages, takeInResults } from './take-in';
+import { refuseQueue, settleOwnWords, takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
 
 const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
@@ -27,7 +26,6 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   const { state, record } = thread;
   const run = state.run as RunState;
-  const waited = pendingCalls(state).length > 0;
   delete thread.compact;
   if (state.background.length > 0) {
     thread.scope.cancel();
@@ -39,16 +37,16 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
     const reason = end.type === 'cancelled' ? 'cancelled' : 'failed';
     record('thread.message.incomplete', { stepId: stepIdOf(run), messageId: run.shell, reason });
   }
-  settleOwnWords(thread);
   skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
   takeInResults(thread);
+  settleOwnWords(thread);
   const output = outputOf(state, end);
   // Hooks may look at the end of a run, not change it.
   await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
   // Last, so that what was said while the hooks ran is answered too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
   recordEnd(thread, end, output);
-  publishStatus(state, waited ? 'goes on' : 'ends');
+  publishStatus(state, 'ends');
   await deliverEvents(thread);
   return end;
 }

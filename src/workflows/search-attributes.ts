@@ -1,5 +1,7 @@
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
-import { upsertSearchAttributes } from '@temporalio/workflow';
+import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { utf8Length } from '../core/context/carry';
+import type { PendingCall } from '../core/event';
 import { inForce, type ThreadState } from '../core/state';
 import { pendingCalls, threadStatus } from '../core/views';
 
@@ -19,7 +21,7 @@ const keys = {
  * only what changes then: an upsert is an event in the history. Where the attributes are not registered the server would fail the
  * workflow task for ever, so then nothing is done.
  */
-export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'goes on' | 'ends'): void {
+export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'ends'): void {
   if (!state.facts?.searchAttributes) return;
   const { run, before } = state;
   const pairs: SearchAttributeUpdatePair[] = [{ key: keys.status, value: threadStatus(state) }];
@@ -32,15 +34,52 @@ export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'g
     );
   }
   if (when === 'rests') {
-    const [first] = pendingCalls(state);
-    pairs.push({ key: keys.pendingTool, value: first?.name ?? null }, { key: keys.waitingSince, value: new Date() });
-    if (first?.groups?.[0]) pairs.push({ key: keys.pendingGroup, value: first.groups[0] });
-    if (run?.suspension) pairs.push({ key: keys.ids, value: ids });
+    const pending = pendingCalls(state);
+    const [first] = pending;
+    pairs.push(
+      { key: keys.pendingTool, value: first?.name ?? null },
+      { key: keys.pendingGroup, value: first?.groups?.[0] ?? null },
+      { key: keys.waitingSince, value: waitingSince(pending) },
+      { key: keys.ids, value: affordable([...ids, ...furtherNames(pending)]) },
+    );
   }
-  if (when === 'goes on') {
+  // Not when it goes on: what it waited for is soon overwritten, and the status says that it does not count.
+  if (when === 'ends') {
     pairs.push({ key: keys.pendingTool, value: null }, { key: keys.waitingSince, value: null }, { key: keys.pendingGroup, value: null });
   }
   const costUsd = before.costUsd + (run?.costUsd ?? 0);
   if (costUsd > 0 && when !== 'begins') pairs.push({ key: keys.costUsd, value: costUsd });
-  upsertSearchAttributes(pairs);
+  const { typedSearchAttributes: now } = workflowInfo();
+  const changed = pairs.filter(({ key, value }) => !isSame(now.get(key), value));
+  if (changed.length > 0) upsertSearchAttributes(changed);
+}
+
+/** Since when the oldest waits: someone may have answered another, or been asked again, since. */
+function waitingSince(pending: readonly PendingCall[]): Date {
+  const known = pending.flatMap(({ since }) => (since ? [Date.parse(since)] : []));
+  return new Date(Math.min(Date.now(), ...known));
+}
+
+/** What the two keywords, with room for one name each, can't hold: a thread is found by each tool and group it waits for. */
+function furtherNames(pending: readonly PendingCall[]): string[] {
+  const [first] = pending;
+  const tools = pending.map(({ name }) => name).filter((name) => name !== first?.name);
+  const groups = pending.flatMap((call) => call.groups ?? []).filter((group) => group !== first?.groups?.[0]);
+  const names = [...tools.map((name) => `tool:${name}`), ...groups.map((group) => `group:${group}`)];
+  return [...new Set(names)];
+}
+
+/** The server would refuse a value above 2 KiB for ever; what does not fit can't be found by, and does no harm. */
+function affordable(ids: readonly string[]): string[] {
+  let bytes = 0;
+  return ids.filter((id) => {
+    const more = utf8Length(JSON.stringify(id)) + 1;
+    if (bytes + more > 1_900) return false;
+    bytes += more;
+    return true;
+  });
+}
+
+function isSame(before: unknown, value: unknown): boolean {
+  return (before ?? null) === value || (Array.isArray(value) && JSON.stringify(before) === JSON.stringify(value));
 }

@@ -41,7 +41,7 @@ export async function awaitReply(thread: Thread): Promise<RunEnd | 'carry-over' 
   const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(state, 'idle'), left));
   if (replied()) {
     changeStatus(thread, 'in_progress', 'Resumed by a reply.');
-    publishStatus(state, 'goes on');
+    publishStatus(state);
     return undefined;
   }
   if (inTime) return 'carry-over';

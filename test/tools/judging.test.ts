@@ -55,8 +55,11 @@ describe('permissions', () => {
   });
 
   test('what a person may remember comes with the question', async () => {
-    const remember = [{ tool: 'mail' }];
+    const remember = [{ tool: 'mail', prefix: ['to', 'dana'] }];
     expect(await judged(saying('ask', remember), 'mail')).toMatchObject({ approval: { groups: ['office'], remember } });
+    // The whole tool is what is meant where nothing is said, and none is that nothing can be remembered.
+    expect(await judged(saying('ask', [{ tool: 'mail' }]), 'mail')).not.toMatchObject({ approval: { remember: expect.anything() } });
+    expect(await judged(saying('ask', []), 'mail')).toMatchObject({ approval: { remember: [] } });
     expect(await judged(saying(undefined, remember), 'look')).not.toHaveProperty('approval');
   });
 

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import { defineHooks } from '../../src/hooks';
 import { callTools, fail, finish, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
-import { defineTool } from '../../src/tools';
+import { createAskHuman, defineTool, suspend } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
 import { expectInvariants, scenes, story } from './scenes';
@@ -22,11 +23,62 @@ const tools = [
   defineTool({ name: 'once', description: 'Pays.', input, execute: work }),
   defineTool({ name: 'asked', description: 'Asks first.', input, approval: 'always', execute: work }),
   defineTool({ name: 'outside', description: 'Is answered outside.', input }),
+  defineTool({
+    name: 'late',
+    description: 'Is answered outside, or not.',
+    input,
+    ask: { deadlineMs: 150, onDeadline: ['ask-again', 'deny'] },
+  }),
+  defineTool({
+    name: 'two',
+    description: 'Asks two, then others.',
+    input,
+    approval: { approvers: 2, deadlineMs: 200, onDeadline: [{ escalate: ['leads'] }, 'deny'] },
+    execute: work,
+  }),
+  defineTool({ name: 'behind', description: 'Goes on behind.', input, background: true, execute: work }),
+  defineTool({
+    name: 'sleeps',
+    description: 'Waits for a reply.',
+    input,
+    execute: ({ ms }) => suspend({ result: 'asked', ttlMs: 200 + ms }),
+  }),
+  createAskHuman(),
 ];
 const retry = { baseMs: 5, maxMs: 20, maxAttempts: 3 };
-const agents = (['by-effect', 'sequential', 'parallel'] as const).map((strategy) =>
-  defineAgent({ name: strategy, model: 'test-model', instructions: 'Work.', tools, strategy, retry, limits: { turns: 8, toolCalls: 12 } }),
-);
+/** Hooks that do what hooks should not: throw, hang, say nonsense, and now and then step in. */
+const moody = (() => {
+  let n = 0;
+  const mood = (answer: object) => async () => {
+    n += 1;
+    if (n % 11 === 0) throw new Error('eleven');
+    if (n % 13 === 0) return 'nonsense' as never;
+    if (n % 17 === 0) await new Promise((resolve) => setTimeout(resolve, 5_000));
+    return n % 3 === 0 ? (answer as never) : undefined;
+  };
+  return defineHooks({
+    'before:execution': mood({ messages: ['Mind the step.'] }),
+    'pause:check': mood({}),
+    'before:llm': mood({ instructions: 'Be quick.' }),
+    'after:llm': mood({ text: 'redacted' }),
+    'before:tool': { run: mood({ skip: true, mockResult: 0 }), timeoutMs: 50 },
+    'after:tool': { run: mood({ content: 'changed' }), timeoutMs: 50 },
+    'approve:tool': { run: mood({ ask: { approvers: 1 } }), timeoutMs: 50 },
+    'check:completion': mood({ prompt: 'Is that all?' }),
+    'after:execution': mood({}),
+    'on:event': mood({}),
+  });
+})();
+const common = { model: 'test-model', instructions: 'Work.', tools, retry };
+const limits = { turns: 8, toolCalls: 12 };
+const agents = [
+  ...(['by-effect', 'sequential', 'parallel'] as const).map((strategy) => defineAgent({ ...common, name: strategy, strategy, limits })),
+  defineAgent({ ...common, name: 'verifier', stop: 'verify', atLimit: 'summarize', limits: { turns: 4 } }),
+  defineAgent({ ...common, name: 'doer', stop: 'done-tool', atLimit: 'fail', limits: { turns: 5 } }),
+  defineAgent({ ...common, name: 'beggar', atLimit: 'ask', limits: { turns: 2, toolRounds: 1 } }),
+  defineAgent({ ...common, name: 'giver', atLimit: 'hand-out', toolFailure: 'fail', limits: { turns: 8, toolRounds: 1 } }),
+  defineAgent({ ...common, name: 'moody', strategy: 'parallel', hooks: moody, limits }),
+];
 
 let rig: Rig;
 beforeAll(async () => {
@@ -39,10 +91,11 @@ const call: fc.Arbitrary<ScriptedCall> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      name: fc.constantFrom('pure', 'keyed', 'once', 'asked', 'outside', 'nowhere'),
+      name: fc.constantFrom('pure', 'keyed', 'once', 'asked', 'outside', 'nowhere', 'late', 'two', 'behind', 'sleeps', 'done'),
       args: fc.record({ ms: fc.nat(60) }),
     }),
   },
+  { weight: 1, arbitrary: fc.constant({ name: 'ask_human', args: { question: 'Which one?' } }) },
   {
     weight: 1,
     arbitrary: fc.record({ name: fc.constantFrom('pure', 'once'), rawArguments: fc.constantFrom('', '{', '[]', '{"ms":"x"}') }),
@@ -60,7 +113,10 @@ const reply: fc.Arbitrary<Reply> = fc.oneof(
 /** Something that a person does, so long after what was done before. */
 const deed = fc.record({
   afterMs: fc.nat(120),
-  what: fc.constantFrom('answer', 'answer', 'answer', 'refuse', 'send', 'send', 'cancel', 'nonsense', 'stale'),
+  what: fc.constantFrom(
+    ...['answer', 'answer', 'answer', 'refuse', 'send', 'send', 'cancel', 'nonsense', 'stale'],
+    ...['pause', 'resume', 'interrupt', 'later', 'compact', 'stop', 'remember', 'second', 'destroy'],
+  ),
   signal: fc.boolean(),
 });
 const scenario = fc.record({
@@ -78,11 +134,33 @@ async function act(thread: Thread, what: string, bySignal: boolean): Promise<voi
   switch (what) {
     case 'answer':
     case 'refuse':
-      for (const { kind, toolCallId } of pending) {
-        if (kind === 'output') await request('submitToolOutputs', { outputs: [{ toolCallId, output: 'x', isError: what === 'refuse' }] });
-        else await request('approve', { toolCallId, approved: what === 'answer', ...(what === 'answer' && { arguments: { ms: 1 } }) });
+    case 'second':
+    case 'remember':
+    case 'stop':
+      for (const { kind, toolCallId, approvers = 1 } of pending) {
+        const approved = what !== 'refuse' && what !== 'stop';
+        const by = what === 'second' ? 'sam' : 'dana';
+        if (kind === 'output' || kind === 'question')
+          await request('submitToolOutputs', { outputs: [{ toolCallId, output: 'x', isError: !approved }], by });
+        else if (kind === 'reply') await request('sendMessage', { input: 'as you wish', correlationId: toolCallId });
+        else if (kind === 'limit') await request('approve', { toolCallId, approved, by });
+        else {
+          const more = { ...(what === 'stop' && { stop: true }), ...(what === 'remember' && { remember: 'thread' }) };
+          const edited = what === 'answer' && approvers === 1 && { arguments: { ms: 1 } };
+          await request('approve', { toolCallId, approved, by, groups: ['leads'], ...more, ...edited });
+        }
       }
       return;
+    case 'pause':
+    case 'resume':
+    case 'compact':
+      return void (await request(what, {}));
+    case 'interrupt':
+      return void (await request('sendMessage', { input: 'wait!', delivery: 'now' }));
+    case 'later':
+      return void (await request('sendMessage', { input: 'and then this', delivery: 'after-run', limits: { turns: 2 } }));
+    case 'destroy':
+      return void (await request('close', { cancel: true }));
     case 'send':
       return void (await request('sendMessage', { input: 'and then?' }));
     case 'cancel':
@@ -94,7 +172,9 @@ async function act(thread: Thread, what: string, bySignal: boolean): Promise<voi
   }
 }
 
-async function play({ replies, deeds, agent, mode }: typeof scenario extends fc.Arbitrary<infer T> ? T : never): Promise<void> {
+type Scenario = typeof scenario extends fc.Arbitrary<infer T> ? T : never;
+
+async function play({ replies, deeds, agent, mode }: Scenario): Promise<void> {
   let n = 0;
   const thread = await rig.client.start(
     agent,
@@ -112,7 +192,9 @@ async function play({ replies, deeds, agent, mode }: typeof scenario extends fc.
     async () => {
       if (await ended()) return true;
       await act(thread, 'answer', false).catch(() => undefined);
-      const { status } = await thread.status();
+      await act(thread, 'second', false).catch(() => undefined);
+      const { status, paused } = await thread.status();
+      if (paused) await act(thread, 'resume', false).catch(() => undefined);
       if (status === 'idle') await thread.close().catch(() => undefined);
       return false;
     },

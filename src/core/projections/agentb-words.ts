@@ -105,8 +105,9 @@ export function errorOf(event: Trouble, provider: string | undefined): AgentBErr
     const { code, message, details } = event.data;
     const ofProvider = ([...retryableKinds, ...finalKinds] as string[]).includes(code);
     if (!ofProvider) return { code, message, ...(details && { details: { ...details } as unknown as JsonObject }) };
-    const { status, ...rest } = details ?? {};
-    const known = { ...(status !== undefined && { statusCode: status }), ...(provider && { provider }), errorType: code, ...rest };
+    const { status, model = '', ...rest } = details ?? {};
+    const from = model.includes('/') ? model.slice(0, model.indexOf('/')) : provider;
+    const known = { ...(status !== undefined && { statusCode: status }), ...(from && { provider: from }), errorType: code, ...rest };
     return { code: 'LLMError', message, details: known as unknown as JsonObject };
   }
   if (event.type === 'thread.run.incomplete') {

@@ -214,7 +214,7 @@ export class CodeliaItems {
       case 'thread.run.incomplete':
         return this.#complete(finalOf(event), event.data.message);
       case 'thread.run.cancelled':
-        if (this.#stopped && !this.#cancelling) return this.#complete(stoppedWords, event.data.reason);
+        if ((this.#stopped || event.data.stopped) && !this.#cancelling) return this.#complete(stoppedWords, event.data.reason);
         this.#held = undefined;
         return this.#close('cancelled', event.data.reason);
       case 'thread.run.failed': {
