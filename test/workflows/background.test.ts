@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import type { Thread } from '../../src/client';
+import { callTools, fail, type Reply, say } from '../../src/testing/model-server';
+import { defineTool } from '../../src/tools';
+import { type Rig, startRig, until } from '../support/rig';
+import { gate, ofType, requestsOf, roles, scenes, story, textOf } from './scenes';
+
+const { script, scene } = scenes();
+const held = new Map<string, ReturnType<typeof gate>>();
+const stopped: string[] = [];
+
+const report = defineTool({
+  name: 'report',
+  description: 'Takes its time.',
+  input: z.object({ n: z.number(), ms: z.number().optional() }),
+  effect: 'pure',
+  background: true,
+  timeoutMs: 10_000,
+  async execute({ n, ms = 0 }, { threadId, signal }) {
+    signal.addEventListener('abort', () => stopped.push(threadId));
+    await Promise.race([
+      Promise.all([held.get(threadId)?.opened, new Promise((resolve) => setTimeout(resolve, ms))]),
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    ]);
+    return `report ${n}`;
+  },
+});
+const late = defineTool({
+  name: 'late',
+  description: 'Never ends.',
+  input: z.object({}),
+  background: true,
+  timeoutMs: 200,
+  execute: (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+});
+const quick = defineTool({ name: 'quick', description: 'Is quick.', input: z.object({}), effect: 'pure', execute: () => 'quick' });
+const agent = defineAgent({ name: 'clerk', model: 'test-model', instructions: 'Report.', tools: [report, late, quick] });
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig({ script, agents: [agent] });
+});
+
+const reports = (...times: number[]): Reply =>
+  callTools(times.map((ms, i) => ({ name: 'report', args: { n: i + 1, ms }, id: `call_${i + 1}` })));
+
+/** A thread whose reports wait until `open` is called. */
+async function withHeld(script: Reply[], mode: 'one-shot' | 'conversation' = 'one-shot') {
+  const input = scene(script);
+  const id = `thread_${input.replace(' ', '_')}_${process.pid}`;
+  const { open, opened } = gate();
+  held.set(id, { open, opened });
+  return { input, open, thread: await rig.client.start(agent, input, { id, mode }) };
+}
+const asked = (input: string, count: number) =>
+  until(
+    () => requestsOf(rig, input),
+    (requests) => requests.length >= count,
+  );
+const said = (input: string, n: number) => requestsOf(rig, input)[n]?.body.messages.map(textOf) ?? [];
+const idle = (thread: Thread, runs: number) =>
+  until(
+    async () => ({ ...(await thread.status()), ...(await thread.usage()) }),
+    (both) => both.status === 'idle' && both.runs === runs,
+  );
+
+test('[A69][A70] a tool in the background has a placeholder as its result at once, and what came of it is told later as a message', async () => {
+  const { input, open, thread } = await withHeld([reports(0), say('I wait.'), say('All there.')]);
+  await asked(input, 2);
+  expect(said(input, 1).at(-1)).toMatch(/report goes on in the background/);
+  await until(
+    () => thread.messages(),
+    (messages) => messages.length === 4,
+  );
+  expect((await thread.status()).status).toBe('in_progress');
+  open();
+  const told = await story(thread);
+  expect(said(input, 2).slice(-2)).toEqual(['I wait.', '[Result of report, call call_1]\nreport 1']);
+  expect(ofType(told, 'agent.tool.execution.completed')[0]?.data).toMatchObject({
+    toolCallId: 'call_1',
+    background: true,
+    status: 'success',
+  });
+  expect(ofType(told, 'agent.tool.background.completed')[0]?.data).toMatchObject({
+    toolCallId: 'call_1',
+    name: 'report',
+    status: 'success',
+    message: { role: 'user', origin: 'tool' },
+  });
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'All there.' } });
+  expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant']);
+});
+
+test('[A69] the model goes on with other work meanwhile, and is told between two turns', async () => {
+  const { input, open, thread } = await withHeld([
+    reports(0),
+    callTools([{ name: 'quick', args: {} }]),
+    callTools([{ name: 'quick', args: {} }]),
+    say('done'),
+    say('really'),
+  ]);
+  await asked(input, 3);
+  open();
+  const told = await story(thread);
+  expect(said(input, 2).at(-1)).toBe('quick');
+  expect(
+    requestsOf(rig, input)
+      .map((_, n) => said(input, n).filter((words) => words.startsWith('[Result of')).length)
+      .at(-1),
+  ).toBe(1);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed' });
+});
+
+test('[A69] results that come within half a second are told together, without a model call for each', async () => {
+  const input = scene([reports(100, 150, 200), say('I wait.'), say('All three.')]);
+  const thread = await rig.client.start(agent, input);
+  expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'All three.', turns: 3 } });
+  expect(said(input, 2).slice(-3)).toEqual([1, 2, 3].map((n) => `[Result of report, call call_${n}]\nreport ${n}`));
+});
+
+test('[A69] one that takes too long is told as timed out', async () => {
+  const input = scene([callTools([{ name: 'late', args: {}, id: 'call_late' }]), say('I wait.'), say('A pity.')]);
+  const thread = await rig.client.start(agent, input);
+  const told = await story(thread);
+  expect(said(input, 2).at(-1)).toMatch(/^\[Result of late, call call_late, timed-out\]\nError: .*timed out after 200 ms/);
+  expect((await thread.usage()).metrics.tools).toMatchObject({ late: { calls: 1, timedOut: 1 } });
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'A pity.' } });
+});
+
+test('[A69] a cancel stops it, and the conversation goes on with the next message, not by itself', async () => {
+  const { input, thread } = await withHeld([reports(0), say('I wait.'), say('Hello again.')], 'conversation');
+  await asked(input, 2);
+  await until(
+    () => thread.messages(),
+    (messages) => messages.length === 4,
+  );
+  await thread.cancel();
+  const told = await story(thread);
+  expect(stopped).toContain(thread.id);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
+  expect(ofType(told, 'agent.tool.background.completed')[0]?.data).toMatchObject({ status: 'cancelled' });
+  expect(await idle(thread, 1)).toMatchObject({ queued: 0 });
+  await thread.send('Hello?');
+  await idle(thread, 2);
+  expect(said(input, 2).slice(-2)).toEqual([expect.stringMatching(/^\[Result of report, call call_1, cancelled\]/), 'Hello?']);
+  await thread.close();
+});
+
+test('[A69] the failure of its run stops it, too', async () => {
+  const { thread } = await withHeld([reports(0), fail(401)]);
+  const told = await story(thread);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth' } });
+  expect(ofType(told, 'agent.tool.background.completed')).toHaveLength(1);
+  expect(stopped).toContain(thread.id);
+});
