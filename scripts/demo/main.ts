@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
-import { type Approvals, askPerson } from '../../src/cli/approvals';
+import type { Approvals } from '../../src/cli/approvals';
+import { askPerson } from '../../src/cli/ask-person';
 import { createPrompt, type Prompt } from '../../src/cli/prompt';
 import { shortArguments } from '../../src/cli/words';
 import type { Thread } from '../../src/client';

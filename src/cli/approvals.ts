@@ -8,10 +8,10 @@ export interface Approvals {
   /** What the run rests on. `nobody`: no one here can answer it. */
   offer(pending: PendingCall[]): Promise<'nobody' | 'answering'>;
   /** Someone has paused the thread. */
-  paused(): Promise<'nobody' | 'answering'>;
+  paused?(): Promise<'nobody' | 'answering'>;
   /** Somebody, perhaps elsewhere, has answered, or it can't be answered any more. */
   decided(toolCallId: string): void;
-  resumed(): void;
+  resumed?(): void;
 }
 
 /** Whether anything still waits decides, not what an old event says: a reader may come late. */
@@ -25,7 +25,6 @@ export function nobody(thread: Thread): Approvals {
     offer: async (pending) => ((await stillPending(thread, pending)).length > 0 ? 'nobody' : 'answering'),
     paused: async () => ((await thread.status()).paused ? 'nobody' : 'answering'),
     decided: () => undefined,
-    resumed: () => undefined,
   };
 }
 

@@ -26,10 +26,10 @@ export async function follow(thread: Thread, { from, output, approvals, signal }
     if (event.type === 'agent.run.suspended') asleep = event.data.correlationId;
     const settled = settledBy(event, asleep);
     if (settled !== undefined) approvals.decided(settled);
-    if (event.type === 'agent.run.resumed') approvals.resumed();
+    if (event.type === 'agent.run.resumed') approvals.resumed?.();
     const pending = restsOn(event);
     if (pending && (await approvals.offer(pending)) === 'nobody') return { end: 'waits' };
-    if (event.type === 'agent.run.paused' && (await approvals.paused()) === 'nobody') return { end: 'waits' };
+    if (event.type === 'agent.run.paused' && (await approvals.paused?.()) === 'nobody') return { end: 'waits' };
   }
   if (signal?.aborted || !last) return { end: 'left' };
   return { end: last };

@@ -2,11 +2,12 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import pc from 'picocolors';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
+import { addRequests, groupOption } from './program-requests';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only two need a worker.
 
 const exitCodes = `
-Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 waits for a person and nobody is there to ask, 130 cancelled.
+Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 rests (for a person, a reply, or paused) and nobody is there to ask, 130 cancelled.
 The Temporal server is the one that TEMPORAL_ADDRESS names (default localhost:7233); namespace and credentials come from the standard TEMPORAL_* variables.`;
 
 /** Runs the command line. Sets the exit code; never throws. */
@@ -80,6 +81,8 @@ function addRun(program: Command): void {
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
     .addOption(formatOption())
     .option('--yes', 'approve every call that asks')
+    .option('--by <who>', 'who answers here; kept in the log')
+    .addOption(groupOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {
       const { run }: typeof import('./run') = require('./run');
@@ -111,75 +114,26 @@ function addReaders(program: Command): void {
       await list(options);
     });
   program
+    .command('inbox')
+    .description('what waits for a person, or a reply, in all threads: oldest first, with the command that answers it')
+    .option('--agent <name>')
+    .option('--tool <name>', 'of the call that waits; of a limit, the limit')
+    .option('--group <name>', 'a group that is asked')
+    .addOption(new Option('--older <time>', 'what has waited for so long: 90s, 30m, 2h, 3d').argParser(timeSpan))
+    .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(50))
+    .option('--json', 'one item a line')
+    .action(async (options) => {
+      const { inbox }: typeof import('./inbox') = require('./inbox');
+      await inbox(options);
+    });
+  program
     .command('show')
-    .description('how a thread stands: status, usage, what it waits for, its messages, its history')
+    .description('how a thread stands: status, usage and cost, limits, decisions, retries, what it waits for, its messages')
     .argument('<thread>')
     .option('--json', 'as one JSON object')
     .action(async (thread, options) => {
       const { show }: typeof import('./show') = require('./show');
       await show(thread, options);
-    });
-}
-
-function addRequests(program: Command): void {
-  const by = new Option('--by <who>', 'who decides; kept in the log');
-  program
-    .command('send')
-    .description('say something to a thread: taken in at its next turn, or as the next run of a conversation')
-    .arguments('<thread> <text>')
-    .action(async (thread, text) => {
-      const { send }: typeof import('./requests') = require('./requests');
-      await send(thread, text);
-    });
-  program
-    .command('approve')
-    .description('let a waiting call run')
-    .arguments('<thread> <call>')
-    .addOption(by)
-    .option('--reason <text>')
-    .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
-    .action(async (thread, call, options) => {
-      const { approve }: typeof import('./requests') = require('./requests');
-      await approve(thread, call, options);
-    });
-  program
-    .command('reject')
-    .description('refuse a waiting call; the model is told, with the reason')
-    .arguments('<thread> <call>')
-    .addOption(by)
-    .option('--reason <text>')
-    .action(async (thread, call, options) => {
-      const { reject }: typeof import('./requests') = require('./requests');
-      await reject(thread, call, options);
-    });
-  program
-    .command('submit')
-    .description('the output of a call whose tool is executed outside')
-    .arguments('<thread> <call> <output>')
-    .usage('[options] <thread> <call> <output>   (output: JSON or text; - reads standard input)')
-    .option('--error', 'the call failed, and the output says why')
-    .option('--text', 'take the output as text, whatever it looks like')
-    .action(async (thread, call, output, options) => {
-      const { submit }: typeof import('./requests') = require('./requests');
-      await submit(thread, call, output, options);
-    });
-  program
-    .command('cancel')
-    .description('end the run of a thread, aborting what it is doing')
-    .argument('<thread>')
-    .option('--reason <text>')
-    .option('--by <who>')
-    .action(async (thread, options) => {
-      const { cancel }: typeof import('./requests') = require('./requests');
-      await cancel(thread, options);
-    });
-  program
-    .command('close')
-    .description('end a conversation once its run is over')
-    .argument('<thread>')
-    .action(async (thread) => {
-      const { close }: typeof import('./requests') = require('./requests');
-      await close(thread);
     });
 }
 
@@ -191,4 +145,12 @@ function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
   return value;
+}
+
+/** To milliseconds. */
+function timeSpan(text: string): number {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(text) ?? [];
+  const ms = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit ?? ''];
+  if (!amount || !ms) throw new InvalidArgumentError('It must be a number with s, m, h or d, such as 2h.');
+  return Number(amount) * ms;
 }

@@ -1,5 +1,5 @@
 import { text as readAll } from 'node:stream/consumers';
-import type { Thread } from '../client';
+import type { LonghaulClient, Thread } from '../client';
 import type { Receipt } from '../contract/requests';
 import { isObject } from '../core/json';
 import { withClient } from './connect';
@@ -8,49 +8,109 @@ import { note } from './output';
 
 // Each asks something of a thread and says that it was accepted; a refusal says why, and exits with 1.
 
-interface Decision {
+interface By {
   by?: string;
   reason?: string;
 }
 
-export function send(threadId: string, words: string): Promise<void> {
-  return request(threadId, 'The message was taken in.', (thread) => thread.send(words));
+interface Who {
+  by?: string;
+  group?: string[];
 }
 
-export function approve(
-  threadId: string,
-  call: string,
-  { arguments: json, ...decision }: Decision & { arguments?: string },
-): Promise<void> {
-  const edited = json === undefined ? undefined : objectOf(json);
-  return request(threadId, `${call} is approved.`, (thread) => thread.approve(call, { ...decision, ...(edited && { arguments: edited }) }));
-}
+interface Decision extends By, Who {}
 
-export function reject(threadId: string, call: string, decision: Decision): Promise<void> {
-  return request(threadId, `${call} is refused.`, (thread) => thread.reject(call, decision));
-}
-
-export async function submit(threadId: string, call: string, given: string, options: { error?: boolean; text?: boolean }): Promise<void> {
-  const words = given === '-' ? await readAll(process.stdin) : given;
-  const output = options.text ? words : outputOf(words);
-  await request(threadId, `The output of ${call} was taken in.`, (thread) =>
-    thread.submitToolOutputs([{ toolCallId: call, output, ...(options.error && { isError: true }) }]),
+export function send(threadId: string, words: string, options: { now?: boolean; afterRun?: boolean; id?: string }): Promise<void> {
+  const { now, afterRun, id } = options;
+  const delivery = now ? ('now' as const) : afterRun ? ('after-run' as const) : undefined;
+  return request(threadId, 'The message was taken in.', async (thread) =>
+    thread.send(await given(words), { ...(delivery && { delivery }), ...(id && { id }) }),
   );
 }
 
-export function cancel(threadId: string, decision: Decision): Promise<void> {
-  return request(threadId, 'The run is being cancelled.', (thread) => thread.cancel(decision));
+export function reply(correlationId: string, words: string, { id }: { id?: string }): Promise<void> {
+  return ask('The reply was taken in.', async (client) => client.reply(correlationId, await given(words), { ...(id && { id }) }));
 }
 
-export function close(threadId: string): Promise<void> {
-  return request(threadId, 'The thread takes no more messages.', (thread) => thread.close());
+export async function approve(
+  threadId: string,
+  call: string,
+  { arguments: json, remember, more, ...decision }: Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number },
+): Promise<void> {
+  const edited = json === undefined ? undefined : objectOf(json);
+  await request(threadId, `${call} is approved.`, (thread) =>
+    thread.approve(call, {
+      ...decisionOf(decision),
+      ...(edited && { arguments: edited }),
+      ...(remember && { remember }),
+      ...(more && { more }),
+    }),
+  );
 }
 
-function request(threadId: string, done: string, ask: (thread: Thread) => Promise<Receipt>): Promise<void> {
+export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {
+  return request(threadId, `${call} is refused.`, (thread) => thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }) }));
+}
+
+export function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
+  return request(threadId, `${call} is answered.`, async (thread) => thread.answer(call, await given(words), whoOf(who)));
+}
+
+export async function submit(
+  threadId: string,
+  call: string,
+  output: string,
+  { error, text, ...who }: Who & { error?: boolean; text?: boolean },
+): Promise<void> {
+  const words = await given(output);
+  const value = text ? words : outputOf(words);
+  await request(threadId, `The output of ${call} was taken in.`, (thread) =>
+    thread.submitToolOutputs([{ toolCallId: call, output: value, ...(error && { isError: true }) }], whoOf(who)),
+  );
+}
+
+/** By the id of the thread, or of the run. */
+export function cancel(id: string, by: By): Promise<void> {
+  return ask('The run is being cancelled.', (client) => client.cancel(id, by));
+}
+
+export function pause(threadId: string, by: By): Promise<void> {
+  return request(threadId, 'Nothing new begins until it is resumed.', (thread) => thread.pause(by));
+}
+
+export function resume(threadId: string, by: By): Promise<void> {
+  return request(threadId, 'It goes on.', (thread) => thread.resume(by));
+}
+
+export function compact(threadId: string, by: By): Promise<void> {
+  return request(threadId, 'The transcript is being shortened.', (thread) => thread.compact(by));
+}
+
+export function close(threadId: string, options: By & { cancel?: boolean }): Promise<void> {
+  return request(threadId, 'The thread takes no more messages.', (thread) => thread.close(options));
+}
+
+function request(threadId: string, done: string, what: (thread: Thread) => Promise<Receipt>): Promise<void> {
+  return ask(done, (client) => what(client.attach(threadId)));
+}
+
+function ask(done: string, what: (client: LonghaulClient) => Promise<Receipt>): Promise<void> {
   return withClient({}, async (client) => {
-    await ask(client.attach(threadId));
+    await what(client);
     note(done);
   });
+}
+
+function whoOf({ by, group }: Who): { by?: string; groups?: string[] } {
+  return { ...(by && { by }), ...(group && { groups: group }) };
+}
+
+function decisionOf({ reason, ...who }: Decision): By & { groups?: string[] } {
+  return { ...whoOf(who), ...(reason && { reason }) };
+}
+
+async function given(words: string): Promise<string> {
+  return words === '-' ? await readAll(process.stdin) : words;
 }
 
 function objectOf(json: string): Record<string, unknown> {

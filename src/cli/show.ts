@@ -1,11 +1,14 @@
 import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
 import { explain } from '../client/thread-errors';
+import type { PendingCall } from '../core/event';
 import { excerpt } from '../core/json';
 import { type Message, textOf } from '../core/message';
 import { answerHint } from './answer-hint';
 import { withClient } from './connect';
 import { note, printJson } from './output';
+import { questionOf, whomWords } from './render-people';
+import { auditLines, dollars, leftWords, spentLines } from './show-audit';
 import { bytes, count, printable, shortArguments, usageWords } from './words';
 
 type Look = Awaited<ReturnType<typeof look>>;
@@ -26,7 +29,7 @@ async function look(client: LonghaulClient, thread: Thread) {
   try {
     // One after another: the server holds back a second query while the first is under way.
     const status = await thread.status();
-    return { ...server, status, usage: await thread.usage(), messages: await thread.messages() };
+    return { ...server, status, usage: await thread.usage(), messages: await thread.messages(), audit: await thread.audit() };
   } catch (error) {
     if ((error as { code?: string }).code !== 'no-worker') throw error;
     return { ...server, note: (error as Error).message };
@@ -51,33 +54,56 @@ async function serverSide(client: LonghaulClient, threadId: string) {
       status: undefined,
       usage: undefined,
       messages: undefined,
+      audit: undefined,
     };
   } catch (error) {
     throw explain(threadId, 'show', error);
   }
 }
 
-function pageOf({ threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, messages = [] }: Look): string[] {
+function pageOf(found: Look): string[] {
+  const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
   const row = (name: string, value: string) => `${pc.dim(name.padEnd(10))} ${value}`;
   const lines = [
     row('thread', pc.bold(threadId)),
     row('status', `${status?.status ?? '?'} ${pc.dim(`(workflow ${execution.toLowerCase()})`)}`),
   ];
   if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
-  if (usage) lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}`));
+  if (status?.paused)
+    lines.push(row('paused', `${status.paused.by ? `by ${printable(status.paused.by)}: ` : ''}${printable(status.paused.reason)}`));
+  if (usage) {
+    const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';
+    lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
+    lines.push(row('left', leftWords(usage.remaining)));
+  }
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), row('web ui', `<its address>${webUi}`));
-  const hint = answerHint(threadId);
-  for (const call of status?.pending ?? []) {
-    lines.push(
-      '',
-      `${pc.yellow(`waits for its ${call.kind}`)} ${pc.bold(call.name)} ${shortArguments(call.arguments, 120)}`,
-      `  ${pc.dim(hint(call))}`,
-    );
-  }
+  for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call));
+  const spent = usage ? spentLines(usage) : [];
+  if (spent.length > 0) lines.push('', ...spent);
+  const told = audit ? auditLines(audit) : [];
+  if (told.length > 0) lines.push('', ...told);
   if (messages.length > 0) lines.push('', ...summaryOf(messages));
   return lines;
 }
+
+function waitsLines(threadId: string, call: PendingCall): string[] {
+  const whom = whomWords(call);
+  const what = call.kind === 'question' ? questionOf(call) : `${pc.bold(call.name)} ${shortArguments(call.arguments, 120)}`.trim();
+  return [
+    `${pc.yellow(waitsFor[call.kind])} ${what}${whom && pc.dim(`  (${whom})`)}`,
+    ...(call.reason ? [`  ${printable(call.reason)}`] : []),
+    `  ${pc.dim(answerHint(threadId)(call))}`,
+  ];
+}
+
+const waitsFor: Record<PendingCall['kind'], string> = {
+  approval: 'waits for its approval',
+  output: 'waits for its output',
+  question: 'waits for an answer:',
+  limit: 'waits for more of its limit',
+  reply: 'waits for a',
+};
 
 /** The first message and the newest. */
 function summaryOf(messages: readonly Message[]): string[] {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { askPerson } from '../../src/cli/approvals';
+import { askPerson } from '../../src/cli/ask-person';
 import { createPrompt, NoAnswer } from '../../src/cli/prompt';
 import type { Thread } from '../../src/client';
 import type { PendingCall } from '../../src/core/event';

@@ -1,0 +1,120 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+/** The commands that ask something of a thread. */
+export function addRequests(program: Command): void {
+  addWords(program);
+  addDecisions(program);
+  addSteering(program);
+}
+
+const requests = (): typeof import('./requests') => require('./requests');
+const by = () => new Option('--by <who>', 'who decides; kept in the log');
+const reason = () => new Option('--reason <text>', 'kept in the log');
+
+/** `--group` may be given several times. */
+export function groupOption(): Option {
+  return new Option('--group <name>', 'a group that you are in; may be given several times').argParser(
+    (name: string, before: string[] | undefined) => [...(before ?? []), name],
+  );
+}
+
+function addWords(program: Command): void {
+  program
+    .command('send')
+    .description('say something to a thread: taken in at its next turn, or as the next run of a conversation')
+    .arguments('<thread> <text>')
+    .addOption(new Option('--now', 'at once: the model call under way is given up').conflicts('afterRun'))
+    .option('--after-run', 'as the next run, also where one is going on')
+    .option('--id <id>', 'an id of your own: sent twice, it is taken in once')
+    .action((thread, text, options) => requests().send(thread, text, options));
+  program
+    .command('reply')
+    .description('reply to a suspension: the thread that rests for it goes on')
+    .arguments('<correlation> <text>')
+    .option('--id <id>', 'an id of your own: sent twice, it is taken in once')
+    .action((correlation, text, options) => requests().reply(correlation, text, options));
+  program
+    .command('answer')
+    .description('answer a question of the agent')
+    .arguments('<thread> <call> <text>')
+    .addOption(by())
+    .addOption(groupOption())
+    .action((thread, call, text, options) => requests().answer(thread, call, text, options));
+  program
+    .command('submit')
+    .description('the output of a call whose tool is executed outside')
+    .arguments('<thread> <call> <output>')
+    .usage('[options] <thread> <call> <output>   (output: JSON or text; - reads standard input)')
+    .option('--error', 'the call failed, and the output says why')
+    .option('--text', 'take the output as text, whatever it looks like')
+    .addOption(by())
+    .addOption(groupOption())
+    .action((thread, call, output, options) => requests().submit(thread, call, output, options));
+}
+
+function addDecisions(program: Command): void {
+  program
+    .command('approve')
+    .description('let a waiting call run, or grant more of a limit that is asked about')
+    .arguments('<thread> <call>')
+    .addOption(by())
+    .addOption(groupOption())
+    .option('--reason <text>')
+    .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
+    .addOption(new Option('--remember <scope>', 'calls like it need no approval any more').choices(['thread', 'agent']))
+    .addOption(new Option('--more <n>', 'of a limit: how much more; without it as much again').argParser(positive))
+    .action((thread, call, options) => requests().approve(thread, call, options));
+  program
+    .command('reject')
+    .description('refuse a waiting call; the model is told, with the reason')
+    .arguments('<thread> <call>')
+    .addOption(by())
+    .addOption(groupOption())
+    .option('--reason <text>')
+    .option('--stop', 'and end the run')
+    .action((thread, call, options) => requests().reject(thread, call, options));
+}
+
+function addSteering(program: Command): void {
+  program
+    .command('cancel')
+    .description('end a run, aborting what it is doing')
+    .argument('<id>', "the thread's id, or the run's")
+    .addOption(reason())
+    .addOption(by())
+    .action((id, options) => requests().cancel(id, options));
+  program
+    .command('pause')
+    .description('let nothing new begin, no model call and no tool, until the thread is resumed')
+    .argument('<thread>')
+    .addOption(reason())
+    .addOption(by())
+    .action((thread, options) => requests().pause(thread, options));
+  program
+    .command('resume')
+    .description('go on after a pause')
+    .argument('<thread>')
+    .addOption(reason())
+    .addOption(by())
+    .action((thread, options) => requests().resume(thread, options));
+  program
+    .command('compact')
+    .description('shorten the transcript')
+    .argument('<thread>')
+    .addOption(by())
+    .action((thread, options) => requests().compact(thread, options));
+  program
+    .command('close')
+    .description('end a conversation once its run is over')
+    .argument('<thread>')
+    .option('--cancel', 'and end the run, too')
+    .addOption(reason())
+    .addOption(by())
+    .action((thread, options) => requests().close(thread, options));
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(Number.isFinite(value) && value > 0)) throw new InvalidArgumentError('It must be a number above 0.');
+  return value;
+}
