@@ -2,10 +2,13 @@ import { PassThrough } from 'node:stream';
 import { z } from 'zod';
 import { main as bareClient } from '../examples/bare-client';
 import { main as chat } from '../examples/chat';
+import { guarded, main as guardInput } from '../examples/guardrail-input';
+import { discreet, main as guardOutput } from '../examples/guardrail-output';
+import { main as guardTools, pricing } from '../examples/guardrail-tools';
 import { main as refund, support } from '../examples/refund';
-import { defineAgent } from '../src/agents';
+import { type Agent, defineAgent } from '../src/agents';
 import { defaultModels } from '../src/models/registry';
-import { callTools, type ScriptRequest, say } from '../src/testing/model-server';
+import { callTools, type Reply, type ScriptRequest, say } from '../src/testing/model-server';
 import { defineTool } from '../src/tools';
 import { startRig } from './support/rig';
 import { workflowBundlePath } from './support/temporal';
@@ -69,3 +72,52 @@ test('the chat goes on where it was, in another process', async () => {
   expect(await talk('still there?')).toBe('5: still there?\n');
   await rig.client.attach(`chat-${rig.taskQueue}`).close();
 }, 60_000);
+
+describe('a guardrail', () => {
+  /** A model server, and where the example's own worker finds it. */
+  async function settingFor(agent: Agent, script: (request: ScriptRequest) => Reply) {
+    const rig = await rigFor({ script, agents: [agent], workers: 0 });
+    const printed: string[] = [];
+    const worker = {
+      taskQueue: rig.taskQueue,
+      models: defaultModels({ openai: { baseUrl: rig.model.url } }),
+      workflowBundle: { codePath: workflowBundlePath() },
+      drainMs: 200,
+    };
+    return { rig, printed, setting: { print: (line: string) => void printed.push(line), worker } };
+  }
+
+  test('on input lets no card number reach the model, and answers everything else', async () => {
+    const { rig, printed, setting } = await settingFor(guarded, () => say('Yes, in five shades.'));
+    expect(await guardInput(setting)).toBe('Please write again without the card number: we never need it.');
+    expect(rig.model.requests).toHaveLength(0);
+    expect(await guardInput({ ...setting, input: 'Is blue in stock?' })).toBe('Yes, in five shades.');
+    expect(printed).toEqual(['Please write again without the card number: we never need it.', 'Yes, in five shades.']);
+  }, 60_000);
+
+  test('on output takes addresses out before anything is recorded, and ends a run that would tell a key', async () => {
+    const { printed, setting } = await settingFor(discreet, ({ input }) =>
+      say(input === 'The key?' ? 'It is sk-abcdefghijklmnopqrstuvwx.' : 'Write to dana@paint.example, please.'),
+    );
+    expect(await guardOutput(setting)).toBe('Write to [address removed], please.');
+    await expect(guardOutput({ ...setting, input: 'The key?' })).rejects.toMatchObject({ runCode: 'blocked_by_hook' });
+    expect(printed).toEqual(['Write to [address removed], please.', '(failed: The answer had a key in it.)']);
+  }, 60_000);
+
+  test('on tools refuses what no one may do, asks about what is unusual, and keeps the rest within its bounds', async () => {
+    const discount = (percent: number, days?: number) => ({
+      name: 'set_discount',
+      args: { paint: 'blue', percent, ...(days && { days }) },
+    });
+    const { printed, setting } = await settingFor(pricing, ({ turn, messages }) =>
+      turn === 0 ? callTools([discount(10, 400), discount(40), discount(90)]) : say(String(messages.at(-1)?.content)),
+    );
+    expect(await guardTools(setting)).toMatch(/Permission denied: no discount is above 50 percent/);
+    expect(printed).toEqual([
+      expect.stringMatching(/^set_discount: Error: Permission denied: no discount is above 50 percent/),
+      expect.stringMatching(/^set_discount: \[A hook edited.*\n10 percent off blue paint for 14 days$/s),
+      expect.stringMatching(/^set_discount \{.*"percent":40.*waits for an approval: 40 percent is more than usual$/),
+      expect.stringMatching(/^set_discount: \[A hook edited.*\n40 percent off blue paint for 14 days$/s),
+    ]);
+  }, 60_000);
+});
