@@ -55,11 +55,17 @@ export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
   });
 }
 
+/** Models that the list does not have, so that not all of it is looked through anew with every call. */
+const unlisted = new Set<string>();
+
 /** What the list has of a model. It may not know it, or not be able to reckon with what it knows; without a provider it would guess. */
 function listed(model: string, provider: string, tokens: Record<string, number>): ReturnType<typeof calcPrice> {
-  if (provider === '') return null;
+  const name = `${provider}/${model}`;
+  if (provider === '' || unlisted.has(name)) return null;
   try {
-    return calcPrice(tokens, model, { providerId: provider });
+    const found = calcPrice(tokens, model, { providerId: provider });
+    if (!found) unlisted.add(name);
+    return found;
   } catch {
     return null;
   }

@@ -12,7 +12,7 @@ import { askModel, type ModelWishes, shorten, sumUp } from './ask-model';
 import { awaitBackground } from './background';
 import { carryOver, shouldCarryOver } from './carry-over';
 import { atLimit, gate, throwIfCancelled } from './gates';
-import { deliverEvents, runHook } from './hooks';
+import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { handleRequests } from './requests';
 import { runCalls } from './run-calls';
@@ -79,6 +79,7 @@ async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over
 /** One input, to its rest. Whatever happens, the run ends with one terminal event and a transcript in which every call has its result. */
 async function runToRest(thread: Thread): Promise<RunEnd | 'carry-over'> {
   thread.scope = new CancellationScope();
+  delete thread.modelCalls;
   // Asked for before there was a run to cancel: then the next one is meant, and begins cancelled.
   if (thread.cancelled) thread.scope.cancel();
   const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
@@ -91,23 +92,17 @@ async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
   const run = activeRun(state) ?? (await beginRun(thread));
   if (thread.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
-    if (shouldCarryOver(state, 'between turns')) {
+    const calling = run.calls.some((call) => call.phase !== 'done');
+    if (!calling && shouldCarryOver(state, 'between turns')) {
       await condition(allHandlersFinished);
       return 'carry-over';
     }
-    const end = await goOn(thread, run);
+    // Where an earlier execution left the run at rest, what it rests for; else the calls of the last answer; else a turn.
+    const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? followCalls(thread) : takeTurn(thread));
     // A cancel that was accepted while the last step ended in good order still is one.
     throwIfCancelled();
     if (end) return end !== 'carry-over' && end.type === 'incomplete' && end.summarize ? sumUp(thread, end) : end;
   }
-}
-
-/** The next step of a run: where an earlier execution left it at rest, what it rests for; else a turn. */
-async function goOn(thread: Thread, run: RunState): Promise<RunEnd | 'carry-over' | undefined> {
-  if (run.status === 'suspended') return awaitReply(thread);
-  if (run.calls.some((call) => call.phase !== 'done')) return followCalls(thread);
-  await deliverEvents(thread);
-  return takeTurn(thread);
 }
 
 async function beginRun(thread: Thread): Promise<RunState> {
@@ -130,11 +125,12 @@ async function beginRun(thread: Thread): Promise<RunState> {
   }
 }
 
-/** One model call and the tool calls of its answer. Returns how the run ends, where it does. */
+/** One model call. Returns how the run ends, where it does; the calls of the answer are followed next. */
 async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefined> {
   const { state, record } = thread;
   const run = state.run as RunState;
-  if ((await gate(thread)) === 'carry-over') return 'carry-over';
+  if (hasHook(thread, 'on:event')) await deliverEvents(thread);
+  if ((state.paused || hasHook(thread, 'pause:check')) && (await gate(thread)) === 'carry-over') return 'carry-over';
   const limit = beforeTurn(state, Date.now());
   if (limit || run.limitAsk) return atLimit(thread, limit);
 
@@ -143,7 +139,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   takeInResults(thread, stepId);
   takeInMessages(thread, waiting(state), stepId);
   if (thread.compact) shorten(thread, 'requested');
-  const wishes = await beforeModel(thread);
+  const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
   changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);
 
   const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
@@ -161,7 +157,8 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
     record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
   }
   const toolCalls = calls.map(({ call }) => call);
-  const told = await runHook(thread, 'after:llm', { text: step.text, toolCalls, finishReason, usage });
+  const said = { text: step.text, toolCalls, finishReason, usage };
+  const told = hasHook(thread, 'after:llm') ? await runHook(thread, 'after:llm', said) : undefined;
   const text = told?.text ?? step.text;
   const message: AssistantMessage = {
     ...shell,
@@ -189,7 +186,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   );
 
   const next = afterAnswer(state, { finishReason, calls: calls.length, text: refusal || text, ...(problems && { problems }) });
-  if (!next) return followCalls(thread);
+  if (!next) return undefined;
   return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
 }
 

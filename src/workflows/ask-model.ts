@@ -30,17 +30,20 @@ export interface Asked {
 
 /** One model call. `superseded`: a message came that could not wait for its end. */
 export async function askModel(thread: Thread, messageId: string, wishes: ModelWishes = {}): Promise<Asked | 'superseded'> {
-  const scope = new CancellationScope();
-  thread.modelCall = scope;
+  // One for all model calls of a run: a scope is dear, and it is cancelled once at most.
+  thread.modelCalls ??= new CancellationScope();
+  thread.asking = true;
   try {
-    return await scope.run(() => askUntilAnswered(thread, messageId, wishes));
+    return await ask(thread, messageId, wishes, thread.modelCalls);
   } catch (error) {
     // Where the run itself was cancelled meanwhile, that is what counts.
-    if (thread.superseded && isCancellation(error) && !CancellationScope.current().consideredCancelled) return 'superseded';
+    if (thread.modelCalls.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled) {
+      delete thread.modelCalls;
+      return 'superseded';
+    }
     throw error;
   } finally {
-    delete thread.modelCall;
-    delete thread.superseded;
+    thread.asking = false;
   }
 }
 
@@ -48,14 +51,15 @@ export async function askModel(thread: Thread, messageId: string, wishes: ModelW
  * The activity is given a reference to the transcript; where it can't get at the messages it says from where on,
  * and is given them inline: slower, never stuck. A transcript too long for the model is shortened, once.
  */
-async function askUntilAnswered(thread: Thread, messageId: string, wishes: ModelWishes): Promise<Asked> {
+async function ask(thread: Thread, messageId: string, wishes: ModelWishes, scope?: CancellationScope): Promise<Asked> {
   const { state } = thread;
   const model = wishes.model ?? inForce(state).model ?? '';
   let inline: CallModelRequest['inline'];
   let shortened = false;
   for (let tries = 1; ; tries++) {
     try {
-      return { step: await call(state, messageId, { ...wishes, model }, inline), model };
+      const made = () => call(state, messageId, { ...wishes, model }, inline);
+      return { step: await (scope ? scope.run(made) : made()), model };
     } catch (error) {
       const missingFrom = missing(error);
       if (missingFrom !== undefined && tries < patience) {
@@ -162,7 +166,7 @@ export async function closingWords(thread: Thread, prompt: string, otherwise: st
   const { state, record } = thread;
   const stepId = stepIdOf(state.run as RunState);
   try {
-    const { step, model } = await askUntilAnswered(thread, newId('msg'), { closing: { prompt } });
+    const { step, model } = await ask(thread, newId('msg'), { closing: { prompt } });
     const { usage, durationMs, costUsd, failed } = step;
     const output = (step.refusal || step.text).trim() || otherwise;
     record('agent.run.summarized', {

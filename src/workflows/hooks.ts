@@ -8,6 +8,11 @@ import type { Thread } from './thread';
 
 const { runHooks } = proxyActivities<Activities>(runHooksOptions);
 
+/** Whether there is anything to run. To be asked before `runHook` where every turn comes by: a promise in workflow code is dear. */
+export function hasHook({ state }: Thread, hook: HookName): boolean {
+  return state.facts?.hooks?.[hook] !== undefined;
+}
+
 /**
  * Runs the hooks of a name, where the agent has some, and returns their answer. What they changed and where they failed is recorded.
  * Throws where they end the run.

@@ -100,10 +100,7 @@ function acceptMessage(thread: Thread, { input, id = newId('msg'), delivery, cor
   if (receiptOf(state, id)) return id;
   const message = { id, role: 'user' as const, content: input };
   record('thread.message.queued', { message, ...(delivery && { delivery }) }, Object.keys(overrides).length > 0 ? { overrides } : {});
-  if (delivery === 'now' && thread.modelCall) {
-    thread.superseded = true;
-    thread.modelCall.cancel();
-  }
+  if (delivery === 'now' && thread.asking) thread.modelCalls?.cancel();
   return id;
 }
 

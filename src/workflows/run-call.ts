@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
-import { type Activities, failureTypes, type ToolStep } from '../contract/activities';
+import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
 import type { CallState, RunState } from '../core/state';
 import { stepIdOf } from '../core/state';
 import { type ToolOutcome, toContent, type Verdict } from '../core/tool';
@@ -7,7 +7,7 @@ import { toolSummary } from '../core/views';
 import { runToolOptions } from './activity-options';
 import { startBackground } from './background';
 import { callOf, finishCall } from './finish-call';
-import { runHook } from './hooks';
+import { hasHook, runHook } from './hooks';
 import { newId } from './record';
 import type { Thread } from './thread';
 
@@ -20,7 +20,7 @@ const mostRetries = 2;
 export async function runCall(thread: Thread, id: string, verdict: Runs): Promise<void> {
   const { state, record } = thread;
   const run = state.run as RunState;
-  const told = await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id);
+  const told = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
   if (told?.skip) return finishCall(thread, id, { status: 'success', output: toContent(told.mockResult) });
 
   const { name } = callOf(thread, id);
@@ -37,6 +37,7 @@ export async function runCall(thread: Thread, id: string, verdict: Runs): Promis
       finishCall(thread, id, { output: content, ...rest });
       throw cancelled;
     }
+    if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
     const after = await runHook(thread, 'after:tool', { call: callOf(thread, id), status: outcome.status, content }, id).catch((error) => {
       // It has run, and its call must not stay open; but what was not let pass, or not looked at, the next run must not see either.
       finishCall(thread, id, { ...rest, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
@@ -52,24 +53,18 @@ export async function runCall(thread: Thread, id: string, verdict: Runs): Promis
   }
 }
 
-async function attempt(
-  thread: Thread,
-  id: string,
-  verdict: Runs,
-): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
+function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
   const { state } = thread;
   const call = callOf(thread, id);
   const run = state.run as RunState;
   const { editedArguments, editedBy = 'person' } = run.calls.find((c) => c.id === id) as CallState;
   const options = runToolOptions(verdict);
   const { runTool } = proxyActivities<Activities>(options);
-  try {
-    return await runTool.executeWithOptions({ ...options, summary: toolSummary(call.name, call.arguments) }, [
-      { agent: state.agent, runId: run.id, call, ...(editedArguments !== undefined && { edited: editedBy }) },
-    ]);
-  } catch (error) {
-    return { outcome: outcomeOfLost(call.name, verdict, error), ...(isCancellation(error) && { cancelled: error }) };
-  }
+  const request: RunToolRequest = { agent: state.agent, runId: run.id, call, ...(editedArguments !== undefined && { edited: editedBy }) };
+  return runTool.executeWithOptions({ ...options, summary: toolSummary(call.name, call.arguments) }, [request]).catch((error) => ({
+    outcome: outcomeOfLost(call.name, verdict, error),
+    ...(isCancellation(error) && { cancelled: error }),
+  }));
 }
 
 async function inBackground(thread: Thread, id: string, verdict: Runs): Promise<ToolOutcome> {

@@ -7,7 +7,7 @@ import { awaitPeople, requestApproval } from './ask-people';
 import { shouldCarryOver } from './carry-over';
 import { callOf, finishCall, refuseCall, skipCalls } from './finish-call';
 import { atLimit, heldBack, restUntilAnswered, throwIfCancelled } from './gates';
-import { runHook } from './hooks';
+import { hasHook, runHook } from './hooks';
 import { runCall } from './run-call';
 import type { Thread } from './thread';
 
@@ -21,11 +21,14 @@ type Rested = 'carry-over' | undefined;
 export async function runCalls(thread: Thread): Promise<RunEnd | Rested> {
   const run = thread.state.run as RunState;
   rejectCalls(thread, run);
-  const end = await limitCalls(thread, run);
+  const end = isLimited(thread, run) ? await limitCalls(thread, run) : undefined;
   if (end === 'carry-over') return end;
-  await askForAll(thread, run);
+  if (hasHook(thread, 'approve:tool') || run.calls.some(({ verdict }) => 'approval' in verdict)) await askForAll(thread, run);
   const chains = chainsOf(run.calls, inForce(thread.state).strategy);
-  if ((await followAll(thread, run, chains)) === 'carry-over') return 'carry-over';
+  // Which calls wait for someone is known by now: where none does, there is no rest to look out for. The usual turn takes this way,
+  // and each promise in workflow code is dear (Temporal keeps a stack trace of it).
+  const alone = chains.length <= 1 && !run.calls.some(waits) && !thread.state.paused;
+  if ((await (alone ? runInOrder(thread, chains[0] ?? []) : followAll(thread, run, chains))) === 'carry-over') return 'carry-over';
   for (const { id, verdict } of run.calls) {
     if (verdict.kind === 'done') finishCall(thread, id, { status: 'success', output: 'Task complete' });
   }
@@ -45,6 +48,14 @@ function rejectCalls(thread: Thread, run: RunState): void {
     if (status === 'rejected') mayFail(thread, id);
   }
   if (run.stopped) skipCalls(thread, 'a refusal ended the run');
+}
+
+function isLimited({ state }: Thread, run: RunState): boolean {
+  const { limits, threadLimits } = inForce(state);
+  const some = (['toolRounds', 'toolCalls', 'tokens', 'costUsd', 'wallClockMs'] as const).some(
+    (name) => limits[name] !== undefined || threadLimits[name] !== undefined,
+  );
+  return some || run.limitAsk !== undefined;
 }
 
 /** Calls that a limit forbids: skipped, handed out, or asked about. */
@@ -105,12 +116,6 @@ function chainsOf(calls: readonly CallState[], strategy: ToolStrategy): string[]
 async function followAll(thread: Thread, run: RunState, chains: string[][]): Promise<Rested> {
   const { state } = thread;
   const mayCarry = () => shouldCarryOver(state, 'idle');
-  // Which calls wait for someone is known by now: where none does, there is no rest to look out for. The usual turn takes this way,
-  // and each promise in workflow code is dear (Temporal keeps a stack trace of it).
-  if (chains.length <= 1 && !run.calls.some(waits)) {
-    for (const chain of chains) if ((await followInOrder(thread, chain, mayCarry)) === 'carry-over') return 'carry-over';
-    return undefined;
-  }
   let broken = false;
   // Where one call ends the run, nothing more begins, and nobody is waited for any more.
   const over = () => broken;
@@ -121,7 +126,7 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
   const following = [
     // Of each call by itself: the deadline of one does not wait for the decision on the one before it.
     ...run.calls.filter(waits).map(({ id }) => awaitPeople(thread, id, over).catch(breaks)),
-    ...chains.map((chain) => followInOrder(thread, chain, over, over).catch(breaks)),
+    ...chains.map((chain) => followInOrder(thread, chain, over).catch(breaks)),
   ];
   const work = Promise.all(following);
   // Each of them, not the first that fails: a tool that still runs when another call was cancelled has an outcome to come.
@@ -148,36 +153,50 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
   return undefined;
 }
 
-async function followInOrder(thread: Thread, chain: string[], mayCarry: () => boolean, over = () => false): Promise<Rested> {
+/** A chain by itself, of calls that nobody must agree to. */
+async function runInOrder(thread: Thread, chain: readonly string[]): Promise<Rested> {
+  const { state } = thread;
   for (const id of chain) {
-    if (over()) return undefined;
     // A cancelled call returns what it had to say; those behind it must not start.
     throwIfCancelled();
-    if ((await follow(thread, id, mayCarry, over)) === 'carry-over') return 'carry-over';
+    if (state.paused) {
+      await heldBack(thread, () => shouldCarryOver(state, 'idle'));
+      if (state.paused) return 'carry-over';
+    }
+    await start(thread, id);
+    mayFail(thread, id);
   }
   return undefined;
 }
 
-async function follow(thread: Thread, id: string, mayCarry: () => boolean, over: () => boolean): Promise<Rested> {
+/** Runs a call that is ready, unless a limit came in between. */
+function start(thread: Thread, id: string): Promise<void> | undefined {
   const { state } = thread;
-  const now = () => state.run?.calls.find((call) => call.id === id);
-  const asked = () => {
-    const call = now();
-    return call !== undefined && waits(call);
-  };
-  if (asked()) await condition(() => over() || !asked());
-  if (over()) return undefined;
-  if (state.paused && now()?.phase === 'ready') {
-    await heldBack(thread, mayCarry);
-    if (state.paused) return 'carry-over';
-  }
-  const call = now();
+  const call = state.run?.calls.find((c) => c.id === id);
   if (call?.phase !== 'ready' || call.verdict.kind !== 'run') return undefined;
   const spentUp = reached(state, Date.now(), ['tokens', 'costUsd', 'wallClockMs']);
-  if (spentUp) finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
-  else await runCall(thread, id, call.verdict);
-  mayFail(thread, id);
+  if (!spentUp) return runCall(thread, id, call.verdict);
+  finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
   return undefined;
+}
+
+/** A chain beside others, of calls some of which may wait for people. Where all is `over`, nothing more begins. */
+async function followInOrder(thread: Thread, chain: readonly string[], over: () => boolean): Promise<void> {
+  const { state } = thread;
+  for (const id of chain) {
+    const now = () => state.run?.calls.find((call) => call.id === id);
+    const asked = () => {
+      const call = now();
+      return call !== undefined && waits(call);
+    };
+    if (asked()) await condition(() => over() || !asked());
+    // Whether the thread carries over meanwhile is looked at for all chains together.
+    if (state.paused && now()?.phase === 'ready') await heldBack(thread, over);
+    if (over()) return;
+    throwIfCancelled();
+    await start(thread, id);
+    mayFail(thread, id);
+  }
 }
 
 /** Where the agent wants it so, a tool that fails ends the run; the calls behind it do not start. */

@@ -13,9 +13,10 @@ export interface Thread {
   scope: CancellationScope;
   /** Set once a cancel was accepted. No state: an execution with a cancel under way never continues as new. */
   cancelled?: CancelRequest;
-  /** Of the model call under way. Cancelled alone where a message can't wait for its end; `superseded` then says so. */
-  modelCall?: CancellationScope;
-  superseded?: boolean;
+  /** Of the run's model calls. Cancelled alone where a message can't wait for the end of the one under way. */
+  modelCalls?: CancellationScope;
+  /** Whether one is under way. */
+  asking?: boolean;
   /** The newest event that `on:event` has had. Crosses continue-as-new with the state. */
   delivered: number;
   /** The transcript is to be shortened before the next model call, or in a run of its own. No state either. */
