@@ -127,7 +127,7 @@ export class LonghaulClient {
 
   /**
    * A thread by its id, by the id of a run, or by the correlation id of a suspension. The latter two are looked up in the index, which is
-   * a moment behind, and knows of each thread its newest run.
+   * a moment behind, knows of each thread its newest run, and finds no id with a double quote or a backslash.
    * @throws LonghaulError `run-not-found`, `search-attributes-missing`
    */
   findThread(id: string): Promise<Thread> {

@@ -1,7 +1,7 @@
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient, Thread } from '../client';
 import { grpc, grpcCode, LonghaulError } from './errors';
-import { listThreads, quoted } from './list-filter';
+import { idsHave, listThreads } from './list-filter';
 import { persist } from './persist';
 
 /** The index is a moment behind: what has begun just now is looked for again until then. */
@@ -10,7 +10,7 @@ const indexLagMs = 2_000;
 /** A thread by its own id, by the id of a run, or by the correlation id of a suspension. See `LonghaulClient.findThread`. */
 export async function findThread(client: LonghaulClient, id: string): Promise<Thread> {
   if (await exists(client, id)) return client.attach(id);
-  const [found] = await byAttribute(client, `AgentIds = ${quoted(id)}`, 'findThread');
+  const [found] = await byIds(client, id, { what: 'findThread' });
   if (found) return client.attach(found.workflowId);
   throw new LonghaulError(
     'run-not-found',
@@ -20,7 +20,7 @@ export async function findThread(client: LonghaulClient, id: string): Promise<Th
 
 /** The thread that rests suspended for a reply to this id. */
 export async function findSuspended(client: LonghaulClient, correlationId: string): Promise<Thread> {
-  const found = await byAttribute(client, `AgentIds = ${quoted(correlationId)} AND AgentStatus = 'suspended'`, 'reply');
+  const found = await byIds(client, correlationId, { what: 'reply', suspended: true });
   const [id, another] = new Set(found.map((info) => info.workflowId));
   if (id === undefined) throw new LonghaulError('run-not-found', `reply: no thread waits for a reply to "${correlationId}"`);
   if (another === undefined) return client.attach(id);
@@ -53,11 +53,18 @@ async function exists({ temporal }: LonghaulClient, id: string): Promise<boolean
   }
 }
 
-async function byAttribute(client: LonghaulClient, filter: string, what: string): Promise<WorkflowExecutionInfo[]> {
+async function byIds(
+  client: LonghaulClient,
+  id: string,
+  { what, suspended }: { what: string; suspended?: boolean },
+): Promise<WorkflowExecutionInfo[]> {
+  const filter = `${idsHave(id)}${suspended ? " AND AgentStatus = 'suspended'" : ''}`;
   const until = Date.now() + indexLagMs;
   for (;;) {
     const found = await listThreads(client, { what, filter, limit: 20 });
-    if (found.length > 0 || Date.now() >= until) return found;
+    // The index may take upper and lower case for the same.
+    const same = found.filter((info) => info.searchAttributes?.AgentIds?.some((one) => one === id));
+    if (same.length > 0 || Date.now() >= until) return same;
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }

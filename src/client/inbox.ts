@@ -3,7 +3,7 @@ import type { LonghaulClient } from '../client';
 import { queries } from '../contract/requests';
 import type { PendingCall } from '../core/event';
 import type { LonghaulError } from './errors';
-import { attributeOf, listThreads, quoted } from './list-filter';
+import { attributeOf, idsHave, listThreads, quoted } from './list-filter';
 import { askWorkflow } from './query';
 import { explain } from './thread-errors';
 
@@ -62,8 +62,8 @@ function indexFilter({ agent, tool, group, olderThanMs }: InboxFilter): string {
     "ExecutionStatus = 'Running'",
     "AgentStatus IN ('requires_action', 'suspended')",
     ...(agent ? [`AgentName = ${quoted(agent)}`] : []),
-    ...(tool ? [`(AgentPendingTool = ${quoted(tool)} OR AgentIds = ${quoted(`tool:${tool}`)})`] : []),
-    ...(group ? [`(AgentPendingGroup = ${quoted(group)} OR AgentIds = ${quoted(`group:${group}`)})`] : []),
+    ...(tool ? [`(AgentPendingTool = ${quoted(tool)} OR ${idsHave(`tool:${tool}`)})`] : []),
+    ...(group ? [`(AgentPendingGroup = ${quoted(group)} OR ${idsHave(`group:${group}`)})`] : []),
     ...(olderThanMs === undefined ? [] : [`AgentWaitingSince <= '${new Date(Date.now() - olderThanMs).toISOString()}'`]),
   ].join(' AND ');
 }

@@ -10,6 +10,11 @@ export function quoted(text: string): string {
   return `'${text.replace(/\\/g, '\\\\').replace(/'/g, "\\'")}'`;
 }
 
+/** That one of a thread's ids is this. The server's index in SQLite stumbles over two characters, as if it were away: they are found by nothing. */
+export function idsHave(id: string): string {
+  return `AgentIds = ${quoted(/["\\]/.test(id) ? 'nothing' : id)}`;
+}
+
 /** What the index has of our threads, newest first; `filter` is Temporal's, and optional. */
 export function listThreads(
   { temporal }: LonghaulClient,
