@@ -99,7 +99,8 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       if (run) run.limitAsk = { ...event.data, since: at };
       return;
     case 'agent.limit.handed_out':
-      for (const id of event.data.toolCallIds) setCall(run, id, { phase: 'awaiting-output', verdict: { kind: 'external' } });
+      for (const id of event.data.toolCallIds)
+        setCall(run, id, { phase: 'awaiting-output', verdict: { kind: 'external' }, ask: askedBy(undefined, at) });
       return;
     case 'agent.limit.extended':
       return extended(state, event.data);
@@ -225,7 +226,7 @@ function answered(state: ThreadState, event: DurableEvent<'thread.message.comple
   run.calls = message.toolCalls.map((call, i): CallState => {
     const verdict = verdicts[i] ?? { kind: 'external' };
     const waits = verdict.kind === 'external' && !verdict.approval;
-    const ask = waits && verdict.ask ? askedBy(verdict.ask, at) : undefined;
+    const ask = waits ? askedBy(verdict.ask, at) : undefined;
     return { id: call.id, name: call.name, verdict, phase: waits ? 'awaiting-output' : 'ready', ...(ask && { ask }) };
   });
 }
@@ -268,7 +269,7 @@ function asked({ groups, dueAt }: { groups?: string[]; dueAt?: string }, at: num
   return { since: at, votes: [], passed: 0, ...(groups && { groups }), ...(dueAt && { dueAt: Date.parse(dueAt) }) };
 }
 
-function askedBy({ groups, deadlineMs }: AskPolicy, at: number): AskState {
+function askedBy({ groups, deadlineMs }: AskPolicy = {}, at: number): AskState {
   return { since: at, votes: [], passed: 0, ...(groups && { groups }), ...(deadlineMs !== undefined && { dueAt: at + deadlineMs }) };
 }
 
@@ -286,7 +287,7 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
   setCall(run, toolCallId, {
     phase: external ? 'awaiting-output' : 'ready',
     approved: true,
-    ...(external && verdict.ask && { ask: askedBy(verdict.ask, at) }),
+    ...(external && { ask: askedBy(verdict.ask, at) }),
     ...(editedArguments === undefined ? {} : { editedArguments }),
   });
 }

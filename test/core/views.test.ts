@@ -116,7 +116,13 @@ describe('what waits', () => {
 
   test('is listed with the arguments as a person edited them, in the list and in the event', () => {
     const { state } = resting('{"cents":3}');
-    const wanted: PendingCall = { kind: 'output', toolCallId: state.run?.calls[0]?.id ?? '', name: 'tool', arguments: '{"cents":3}' };
+    const wanted: PendingCall = {
+      kind: 'output',
+      toolCallId: state.run?.calls[0]?.id ?? '',
+      name: 'tool',
+      arguments: '{"cents":3}',
+      since: expect.any(String) as never,
+    };
     expect(pendingCalls(state)).toEqual([wanted]);
     const [asked, rested] = state.log.filter((r) => r.type === 'thread.run.requires_action').map((r) => join(r, state).data);
     expect(asked).toMatchObject({ pending: [{ kind: 'approval', arguments: '{"cents":5}' }] });
