@@ -32,18 +32,18 @@ export interface Asked {
 export async function askModel(thread: Thread, messageId: string, wishes: ModelWishes = {}): Promise<Asked | 'superseded'> {
   // One for all model calls of a run: a scope is dear, and it is cancelled once at most.
   thread.modelCalls ??= new CancellationScope();
+  const scope = thread.modelCalls;
   thread.asking = true;
   try {
-    return await ask(thread, messageId, wishes, thread.modelCalls);
+    return await ask(thread, messageId, wishes, scope);
   } catch (error) {
     // Where the run itself was cancelled meanwhile, that is what counts.
-    if (thread.modelCalls.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled) {
-      delete thread.modelCalls;
-      return 'superseded';
-    }
+    if (scope.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled) return 'superseded';
     throw error;
   } finally {
     thread.asking = false;
+    // Also where the answer came all the same: the next call would begin cancelled.
+    if (scope.consideredCancelled) delete thread.modelCalls;
   }
 }
 

@@ -189,7 +189,7 @@ test('a message is taken in once by its id, also where it is sent again to a new
   await thread.close();
 });
 
-test('[A127][B188] hooks of a run’s begin and of permission are not run again, and on:event misses nothing', async () => {
+test("[A127][B188] hooks of a run's begin and of permission are not run again, and on:event misses nothing", async () => {
   const { thread } = await begin([callTools([does('late', 1)]), say('done')], { agent: watched });
   await reaches(thread, 'requires_action', 1);
   await pester(thread);

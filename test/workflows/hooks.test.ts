@@ -370,7 +370,7 @@ describe('on:event', () => {
     if (mode === 'warn') expect(errors[0]).toMatchObject({ id: 'on:event#1', message: 'the store is away' });
   });
 
-  test('[B188] has what it was being told of when a cancel came at the run’s end', async () => {
+  test("[B188] has what it was being told of when a cancel came before the run's end", async () => {
     const { thread } = await begin('slow-listener', twice);
     await until(
       () => seenIn(thread, 'on:event').length,
@@ -388,7 +388,7 @@ describe('on:event', () => {
   });
 });
 
-test('what is said while the hooks of a run’s end still run is answered, or refused, but not lost', async () => {
+test("what is said while the hooks of a run's end still run is answered, or refused, but not lost", async () => {
   const { thread } = await begin('late', [say('done')]);
   await until(
     async () => (await thread.status()).turn,

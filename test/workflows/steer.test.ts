@@ -136,6 +136,25 @@ describe('a message that is sent while a run is going', () => {
     expect(ofType(told, 'thread.message.incomplete')).toHaveLength(2);
   });
 
+  test('that can not wait, for an answer that came all the same, is in the one request behind it', async () => {
+    const held = gate();
+    const said = scene(({ turn, messages }) =>
+      turn === 0 ? held.opened.then(() => say('first')) : say(`heard: ${textOf(messages.at(-1))}`),
+    );
+    const thread = await rig.client.start(agent, said);
+    await until(
+      () => requestsOf(rig, said).length,
+      (n) => n === 1,
+    );
+    await ask(thread, 'sendMessage', { input: 'Now!', delivery: 'now' });
+    // Sooner than the worker hears of the cancel, which a heartbeat brings.
+    held.open();
+    const told = await story(thread);
+    expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'heard: Now!', turns: 2 } });
+    expect(ofType(told, 'thread.message.completed').length + ofType(told, 'thread.message.incomplete').length).toBe(2);
+    expect(requestsOf(rig, said)).toHaveLength(2);
+  });
+
   test('for after the run begins the next one, with settings and limits of its own that end with it', async () => {
     const { thread, said, open } = await walking([say('there'), steps(2), say('there again')], { mode: 'conversation' });
     const later = {
