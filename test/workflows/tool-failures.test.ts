@@ -62,6 +62,16 @@ const toolset = createToolset([step]);
 const changing = defineAgent({ ...base, name: 'changing', tools: toolset });
 const offered = new Map<string, Tool[]>();
 const asking = defineAgent({ ...base, name: 'asking', tools: ({ threadId }) => offered.get(threadId) ?? [] });
+let unavailable = 0;
+const shaky = defineAgent({
+  ...base,
+  name: 'shaky',
+  tools() {
+    if (unavailable === 0) return [step];
+    unavailable -= 1;
+    throw new Error('the registry is down');
+  },
+});
 const referring = defineAgent({
   ...base,
   name: 'referring',
@@ -89,7 +99,7 @@ const referring = defineAgent({
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [lenient, strict, wide, changing, asking, referring] });
+  rig = await startRig({ script, agents: [lenient, strict, wide, changing, asking, shaky, referring] });
 });
 
 const steps = (...numbers: number[]): ScriptedCall[] => numbers.map((n) => ({ name: 'step', args: { n }, id: `call_${n}` }));
@@ -277,6 +287,14 @@ describe('tools that change', () => {
     const requests = requestsOf(rig, input);
     expect(requests.map(names)).toEqual([['first'], ['second'], ['second']]);
     expect(requests[2]?.body.messages.slice(-2).map(textOf)).toEqual(['second ran', expect.stringMatching(/Unknown tool 'first'/)]);
+  });
+
+  test('that can not be had for a moment are asked for again', async () => {
+    const input = scene([say('done')]);
+    unavailable = 2;
+    expect((await story(await rig.client.start(shaky, input))).at(-1)).toMatchObject({ type: 'thread.run.completed' });
+    expect(unavailable).toBe(0);
+    expect(requestsOf(rig, input).map(names)).toEqual([['step']]);
   });
 
   test('[A68] what is added to a set, taken out and replaced holds from the next run on', async () => {
