@@ -51,7 +51,12 @@ export async function startRig(): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bench-'));
   const links = new Set<Link>();
   const server = await startTemporal({ own: true, log: (line) => console.error(line) });
-  const client = await LonghaulClient.connect({ connection: { address: server.address }, namespace: server.namespace });
+  // A thousand requests at once take their time.
+  const client = await LonghaulClient.connect({
+    connection: { address: server.address },
+    namespace: server.namespace,
+    requestTimeoutMs: 60_000,
+  });
   const stop = async () => {
     await Promise.all([...links].map((link) => link.kill()));
     await client.close();

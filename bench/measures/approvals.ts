@@ -79,7 +79,7 @@ async function measureCrowd(rig: Rig, threads: number): Promise<Crowd> {
   const second = await rig.startWorker('longhaul', first.taskQueue);
   try {
     let completed = 0;
-    await inTurns(threads, 100, async (i) => {
+    await inTurns(threads, threads, async (i) => {
       const thread = waiting[i] as Thread;
       await thread.approve(calls.get(thread.id) ?? '', { by: 'bench' });
       const result = (await rig.client.temporal.workflow.getHandle(thread.id).result()) as { status: string; turns: number };
