@@ -8,7 +8,7 @@ import { rulesWords } from './render-people';
 import { count, duration, printable, shortArguments, tokens, usageWords } from './words';
 
 /** What it cost and where the time went, by model, tool and hook. */
-export function spentLines({ metrics, costUsd }: UsageView): string[] {
+export function spentLines({ metrics }: UsageView): string[] {
   const { models, tools, hooks, approvals } = metrics;
   const lines = [
     ...Object.entries(models).map(([name, { calls, usage, costUsd: usd, durationMs, retries, waitedMs }]) =>
@@ -34,7 +34,6 @@ export function spentLines({ metrics, costUsd }: UsageView): string[] {
   const { approved, refused, waitedMs } = approvals;
   if (approved + refused > 0)
     lines.push(facts('people', [`${approved} approved`, `${refused} refused`, `${duration(waitedMs)} waited for`]));
-  if (costUsd > 0) lines.push(facts('in all', [dollars(costUsd)]));
   return lines;
 }
 

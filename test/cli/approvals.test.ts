@@ -9,14 +9,14 @@ import { until } from '../support/until';
 const call: PendingCall = { kind: 'approval', toolCallId: 'c1', name: 'deploy', arguments: '{"to":"production"}' };
 
 /** A person at a terminal, and a thread that keeps what it was told. */
-function scene() {
+function scene(waits: PendingCall = call) {
   const input = new PassThrough();
   const output = new PassThrough();
   let screen = '';
   // Colours come and go with the environment.
   output.on('data', (chunk) => (screen += stripVTControlCharacters(String(chunk))));
   const told: unknown[] = [];
-  const state = { pending: [call], refuse: undefined as string | undefined };
+  const state = { pending: [waits], refuse: undefined as string | undefined, paused: undefined as object | undefined };
   const answered = (what: unknown) => {
     if (state.refuse) {
       const message = state.refuse;
@@ -31,6 +31,10 @@ function scene() {
     pending: () => Promise.resolve(state.pending),
     approve: (id: string, decision: object) => answered({ approve: id, ...decision }),
     reject: (id: string, decision: object) => answered({ reject: id, ...decision }),
+    answer: (id: string, text: string, who: object) => answered({ answer: id, text, ...who }),
+    send: (input: string, options: object) => answered({ send: input, ...options }),
+    status: () => Promise.resolve({ paused: state.paused }),
+    resume: (who: object) => answered({ resume: true, ...who }),
   } as unknown as Thread;
   const prompt = createPrompt({ input, output });
   const gone: unknown[] = [];
@@ -38,6 +42,7 @@ function scene() {
     prompt,
     write: (text) => void output.write(text),
     by: 'dana',
+    groups: ['leads'],
     onGone: (error) => gone.push(error),
   });
   const sees = (text: string | RegExp) =>
@@ -57,7 +62,7 @@ test('a person sees all of the arguments and says yes', async () => {
   await sees('to: production');
   await answer('Run deploy?', 'y');
   await until('it is approved', () => told.length === 1);
-  expect(told).toEqual([{ approve: 'c1', by: 'dana' }]);
+  expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'] }]);
 });
 
 test('a person says no, and why', async () => {
@@ -66,7 +71,7 @@ test('a person says no, and why', async () => {
   await answer('Run deploy?', 'n');
   await answer('Why not?', 'not on a Friday');
   await until('it is refused', () => told.length === 1);
-  expect(told).toEqual([{ reject: 'c1', by: 'dana', reason: 'not on a Friday' }]);
+  expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'], reason: 'not on a Friday' }]);
 });
 
 test('a person edits the arguments; what is no JSON, or does not fit, is asked again', async () => {
@@ -83,7 +88,7 @@ test('a person edits the arguments; what is no JSON, or does not fit, is asked a
   await answer('Run deploy?', 'e');
   await answer('Arguments', '{"to":"staging"}');
   await until('it is approved', () => told.length === 1);
-  expect(told).toEqual([{ approve: 'c1', by: 'dana', arguments: { to: 'staging' } }]);
+  expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], arguments: { to: 'staging' } }]);
 });
 
 test('the question is taken back when somebody else decides, and what was decided long ago is not asked', async () => {
@@ -96,7 +101,7 @@ test('the question is taken back when somebody else decides, and what was decide
   await approvals.offer([call, second]);
   await answer('Run publish?', 'y');
   await until('the second is approved', () => told.length === 1);
-  expect(told).toEqual([{ approve: 'c2', by: 'dana' }]);
+  expect(told).toEqual([{ approve: 'c2', by: 'dana', groups: ['leads'] }]);
   expect(gone).toEqual([]);
 });
 
@@ -126,4 +131,88 @@ test('a closed prompt answers nothing', async () => {
   prompt.close();
   await expect(question).rejects.toThrow(NoAnswer);
   await expect(prompt.ask('Again? ')).rejects.toThrow(NoAnswer);
+});
+
+test('a person says no, and that the run is to end', async () => {
+  const { approvals, answer, told } = scene();
+  await approvals.offer([call]);
+  await answer('no and [s]top', 's');
+  await answer('Why not?', '');
+  await until('it is refused', () => told.length === 1);
+  expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'], stop: true }]);
+});
+
+test('a person says yes for good, is told what that allows, and may think better of it', async () => {
+  const asked: PendingCall = { ...call, name: 'shell', remember: [{ tool: 'shell', prefix: ['git', 'push'] }] };
+  const { approvals, answer, told } = scene(asked);
+  await approvals.offer([asked]);
+  await answer('Run shell?', 'r');
+  await answer(/shell: git push needs no approval any more/, '');
+  await answer('Run shell?', 'r');
+  await answer('ever for this [a]gent', 'a');
+  await until('it is approved', () => told.length === 1);
+  expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], remember: 'agent' }]);
+});
+
+test.each([
+  ['by the number of an option', '2', 'blue'],
+  ['in words of their own', 'green', 'green'],
+  ['by a number that is no option', '7', '7'],
+])('a person answers a question %s', async (_, line, text) => {
+  const question: PendingCall = {
+    ...call,
+    kind: 'question',
+    name: 'ask_human',
+    arguments: '{"question":"Which colour?","options":["red","blue"]}',
+  };
+  const { approvals, answer, sees, told } = scene(question);
+  await approvals.offer([question]);
+  await sees('The agent asks: Which colour?\n    1  red\n    2  blue\n');
+  await answer('A number, or words of your own', '');
+  await answer('A number, or words of your own', line);
+  await until('it is answered', () => told.length === 1);
+  expect(told).toEqual([{ answer: 'c1', text, by: 'dana', groups: ['leads'] }]);
+});
+
+test.each([
+  ['as much again', 'y', { approve: 'c1' }],
+  ['so much', '5', { approve: 'c1', more: 5 }],
+  ['nothing', 'n', { reject: 'c1' }],
+])('a person grants %s of a limit', async (_, line, decision) => {
+  const limit: PendingCall = { ...call, kind: 'limit', name: 'turns', arguments: '', reason: 'The run reached its limit of 3 turns.' };
+  const { approvals, answer, sees, told } = scene(limit);
+  await approvals.offer([limit]);
+  await sees('The run reached its limit of 3 turns.');
+  await answer('Allow more turns?', '-1');
+  await answer('Allow more turns?', line);
+  await until('it is decided', () => told.length === 1);
+  expect(told).toEqual([{ ...decision, by: 'dana', groups: ['leads'] }]);
+});
+
+test('a person replies to what the run rests for, and resumes what was paused', async () => {
+  const reply: PendingCall = { ...call, kind: 'reply', toolCallId: 'mail-1', name: 'reply', arguments: '' };
+  const { approvals, answer, told, state } = scene(reply);
+  await approvals.offer([reply]);
+  await answer('Your reply:', 'yes, do it');
+  await until('it is replied', () => told.length === 1);
+  expect(await approvals.paused?.()).toBe('answering');
+  state.paused = { reason: 'lunch' };
+  await approvals.paused?.();
+  await answer('It is paused.', 'what?');
+  await answer('It is paused.', 'r');
+  await until('it is resumed', () => told.length === 2);
+  expect(told).toEqual([
+    { send: 'yes, do it', correlationId: 'mail-1' },
+    { resume: true, by: 'dana' },
+  ]);
+});
+
+test('a call that this person has agreed to already is not asked about again', async () => {
+  const voted: PendingCall = { ...call, approvers: 2, votes: ['dana'] };
+  const other: PendingCall = { ...call, toolCallId: 'c2', name: 'publish' };
+  const { approvals, sees, state, screen } = scene(voted);
+  state.pending = [voted, other];
+  await approvals.offer([voted, other]);
+  await sees('Run publish?');
+  expect(screen()).not.toContain('deploy');
 });

@@ -1,5 +1,6 @@
+import { answerHint } from '../../src/cli/answer-hint';
 import { createView, type Paint, type ViewOptions } from '../../src/cli/render';
-import { bytes, duration, preview, printable, shortArguments, tokens } from '../../src/cli/words';
+import { age, bytes, duration, preview, printable, shortArguments, tokens } from '../../src/cli/words';
 import type { AgentEvent, EventData } from '../../src/core/event';
 import type { AssistantMessage } from '../../src/core/message';
 
@@ -185,6 +186,166 @@ describe('tool calls', () => {
   });
 });
 
+describe('people and pauses', () => {
+  const call = { id: 'c', name: 'deploy', arguments: '{"to":"production"}' };
+  const dueAt = '2026-01-31T12:00:00.000Z';
+  const made = event('thread.run.step.tool_call.completed_by_llm', { stepId: 's', toolCall: call });
+
+  test.each<[string, AgentEvent, string]>([
+    [
+      'who is asked about a call, and until when',
+      event('agent.approval.requested', { stepId: 's', toolCall: call, users: ['lee'], groups: ['leads'], approvers: 2, dueAt }),
+      '? deploy production  needs an approval  (lee, group leads · 2 must agree · until 2026-01-31 12:00 UTC)\n',
+    ],
+    [
+      'who agreed, and how many more must',
+      event('agent.approval.voted', { toolCallId: 'c', by: 'dana', reason: 'fine', outstanding: 1 }),
+      '  agreed by dana: fine; 1 more must (deploy)\n',
+    ],
+    [
+      'whom it is escalated to',
+      event('agent.approval.escalated', { toolCallId: 'c', groups: ['owners'], dueAt }),
+      '  nobody answered in time; group owners is asked, until 2026-01-31 12:00 UTC (deploy)\n',
+    ],
+    [
+      'that it is asked again',
+      event('agent.approval.escalated', { toolCallId: 'c' }),
+      '  nobody answered in time; it is asked again (deploy)\n',
+    ],
+    [
+      'a decision of a deadline',
+      event('agent.approval.decided', { toolCallId: 'c', approved: false, source: 'deadline', reason: 'nobody decided in time' }),
+      '  refused by its deadline: nobody decided in time (deploy)\n',
+    ],
+    [
+      'what is remembered',
+      event('agent.approval.decided', {
+        toolCallId: 'c',
+        approved: true,
+        by: 'dana',
+        remembered: [{ tool: 'shell', prefix: ['git', 'push'] }],
+      }),
+      '  approved by dana (deploy); shell: git push need no approval any more\n',
+    ],
+    [
+      'a refusal that ends the run',
+      event('agent.approval.decided', { toolCallId: 'c', approved: false, by: 'dana', stop: true }),
+      '  refused by dana (deploy); the run ends\n',
+    ],
+    ['a question without an answer', event('agent.input.expired', { toolCallId: 'c' }), '  nobody answered in time (deploy)\n'],
+    [
+      'a limit that is asked about',
+      event('agent.limit.reached', { id: 'l', limit: 'turns', max: 3, scope: 'run' }),
+      '? The run reached its limit of 3 turns. Someone is asked for more of it\n',
+    ],
+    [
+      'calls that are handed out',
+      event('agent.limit.handed_out', { limit: 'toolCalls', max: 3, scope: 'thread', toolCallIds: ['a', 'b'] }),
+      '! The thread reached its limit of 3 tool calls. 2 calls wait for output from outside\n',
+    ],
+    [
+      'more of a limit',
+      event('agent.limit.extended', { id: 'l', limit: 'turns', max: 6, scope: 'run', by: 'dana' }),
+      '  granted by dana: the limit of turns is now 6\n',
+    ],
+    ['a pause', event('agent.run.paused', { reason: 'lunch', by: 'dana' }), '‖ paused by dana: lunch\n'],
+    ['its end', event('agent.run.resumed', { by: 'dana' }), '▸ resumed by dana\n'],
+    [
+      'a sleep, with the closing words',
+      event('agent.run.suspended', { correlationId: 'mail-1', expiresAt: dueAt, output: 'I asked by mail.' }),
+      'I asked by mail.\n… suspended: it goes on with a reply to "mail-1", until 2026-01-31 12:00 UTC\n    answer mail-1\n',
+    ],
+    [
+      'a question, with its options',
+      event('thread.run.requires_action', {
+        pending: [{ kind: 'question', toolCallId: 'q', name: 'ask_human', arguments: '{"question":"Which?","options":["a","b"]}' }],
+      }),
+      '? Which? [a / b]\n    answer q\n',
+    ],
+    [
+      'a hook that failed, and is left out',
+      event('agent.hook.completed', {
+        hook: 'after:tool',
+        durationMs: 3,
+        errors: [{ id: 'audit', message: 'no disk', consecutive: 3, disabled: true }],
+      }),
+      '! hook after:tool (audit) failed: no disk; it is left out from now on\n',
+    ],
+    ['no hook that did well', event('agent.hook.completed', { hook: 'after:tool', durationMs: 3 }), ''],
+    [
+      'a call that goes on in the background',
+      event('agent.tool.execution.completed', {
+        stepId: 's',
+        toolCallId: 'c',
+        name: 'deploy',
+        status: 'success',
+        isError: false,
+        messageId: 'm',
+        output: 'It goes on.',
+        background: true,
+      }),
+      '… deploy production  goes on in the background\n',
+    ],
+    [
+      'what came of it',
+      event('agent.tool.background.completed', {
+        toolCallId: 'c',
+        name: 'deploy',
+        status: 'failed',
+        isError: true,
+        message: { id: 'm', role: 'user', content: 'no disk', origin: 'tool' },
+        durationMs: 2_000,
+      }),
+      '✗ deploy (in the background) failed 2.0 s\n    no disk\n',
+    ],
+    [
+      'a message that is not taken in',
+      event('thread.message.superseded', { messageId: 'm', reason: 'the run ended before it took the message in' }),
+      '! a message was not taken in: the run ended before it took the message in\n',
+    ],
+    [
+      'an answer that was given up',
+      event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'superseded' }),
+      '↻ the answer is given up for a message that could not wait\n',
+    ],
+    [
+      'an answer that is not whole',
+      event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'failed' }),
+      '↻ the answer is not whole: the call failed\n',
+    ],
+    [
+      'when a message is read',
+      event('thread.message.queued', { message: { id: 'm', role: 'user', content: 'x' }, delivery: 'after-run' }),
+      'a message came in; it is read after this run\n',
+    ],
+    [
+      'what a hook said to the model',
+      event('thread.message.created', { message: { id: 'm', role: 'user', content: 'Check it.', origin: 'hook' } }),
+      'hook Check it.\n',
+    ],
+    [
+      'closing words',
+      event('agent.run.summarized', { stepId: 's', output: 'So far so good.', usage, model: 'gpt', durationMs: 1_500 }),
+      `So far so good.\n${footer}`,
+    ],
+    [
+      'a sleep that nobody ended',
+      event('thread.run.expired', { reason: 'suspended', message: 'No reply came.' }),
+      '\n✖ expired No reply came.\n',
+    ],
+  ])('are shown in a line: %s', (_, one, words) => {
+    expect(shown([made, one], { hint: ({ toolCallId }) => `answer ${toolCallId}` })).toBe(words);
+  });
+});
+
+test('a hint is a command that a shell takes as it is', () => {
+  const hint = answerHint("it's mine");
+  const pending = { kind: 'approval', toolCallId: 'c 1', name: 'x', arguments: '' } as const;
+  expect(hint(pending)).toBe(`longhaul approve 'it'\\''s mine' 'c 1'   (or: longhaul reject 'it'\\''s mine' 'c 1' --reason "…")`);
+  expect(hint({ ...pending, kind: 'limit' })).toContain('--more N');
+  expect(hint({ ...pending, kind: 'output', users: ['lee'] })).toContain("submit 'it'\\''s mine' 'c 1' '<output>' --by YOU");
+});
+
 test.each<[string, AgentEvent, RegExp]>([
   ['failed', event('thread.run.failed', { code: 'auth', message: 'There is no key.' }), /✖ failed \(auth\) There is no key\./],
   [
@@ -238,6 +399,7 @@ test('arguments fit on a line: the lone one as it is, more by name, a long one d
 
 test('numbers are short', () => {
   expect([duration(12), duration(1_240), duration(125_000)]).toEqual(['12 ms', '1.2 s', '2 min 5 s']);
+  expect([age(-5), age(12_000), age(600_000), age(3 * 3_600_000), age(3 * 86_400_000)]).toEqual(['0 s', '12 s', '10 min', '3 h', '3 d']);
   expect([tokens(812), tokens(12_345), tokens(1_234_567)]).toEqual(['812', '12.3k', '1.2M']);
   expect([bytes(12), bytes(34_500), bytes(1_200_000)]).toEqual(['12 B', '34.5 kB', '1.20 MB']);
   expect(preview('a\nb\nc', 1, 1, 80)).toEqual(['a', 'b', 'c']);
