@@ -5,10 +5,10 @@ import { decodeFailureOf } from '../contract/undecodable';
 import type { AgentFacts } from '../core/agent';
 import { afterAnswer, beforeTurn, type RunEnd, type SendBack } from '../core/decide';
 import type { AssistantMessage } from '../core/message';
-import { activeRun, inForce, type RunState, stepIdOf, type ThreadState } from '../core/state';
+import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { resolveAgentOptions } from './activity-options';
-import { askModel, type ModelWishes, shorten, sumUp } from './ask-model';
+import { askModel, beforeModel, shorten, sumUp } from './ask-model';
 import { awaitBackground } from './background';
 import { carryOver, shouldCarryOver } from './carry-over';
 import { atLimit, gate, throwIfCancelled } from './gates';
@@ -188,19 +188,6 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   const next = afterAnswer(state, { finishReason, calls: calls.length, text: refusal || text, ...(problems && { problems }) });
   if (!next) return undefined;
   return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
-}
-
-/** What hooks say about a model call before it is made. */
-async function beforeModel(thread: Thread): Promise<ModelWishes> {
-  const { state } = thread;
-  const { model = '', settings = {} } = inForce(state);
-  const told = await runHook(thread, 'before:llm', { model, settings });
-  if (told?.skip) throw ApplicationFailure.nonRetryable('LLM call skipped by hook', 'llm_call_skipped');
-  return {
-    ...(told?.model && { model: told.model }),
-    ...(told?.settings && { settings: { ...settings, ...told.settings } }),
-    ...(told?.instructions && { instructions: told.instructions }),
-  };
 }
 
 /** The calls of the last answer, to their outcomes, and what they mean for the run. */

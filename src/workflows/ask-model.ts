@@ -3,11 +3,13 @@ import { type Activities, type CallModelRequest, failureTypes, type ModelStep } 
 import type { ModelSettings } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { limitWords, type RunEnd } from '../core/decide';
+import type { DurableEventData } from '../core/event';
 import { type Message, noUsage } from '../core/message';
 import { inForce, type RunState, stepIdOf, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
 import { callModelOptions } from './activity-options';
+import { hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
@@ -26,6 +28,19 @@ export interface ModelWishes {
 export interface Asked {
   step: ModelStep;
   model: string;
+}
+
+/** What hooks say about a model call before it is made. */
+export async function beforeModel(thread: Thread): Promise<ModelWishes> {
+  const { state } = thread;
+  const { model = '', settings = {} } = inForce(state);
+  const told = await runHook(thread, 'before:llm', { model, settings });
+  if (told?.skip) throw ApplicationFailure.nonRetryable('LLM call skipped by hook', 'llm_call_skipped');
+  return {
+    ...(told?.model && { model: told.model }),
+    ...(told?.settings && { settings: { ...settings, ...told.settings } }),
+    ...(told?.instructions && { instructions: told.instructions }),
+  };
 }
 
 /** One model call. `superseded`: a message came that could not wait for its end. */
@@ -165,24 +180,26 @@ export async function sumUp(thread: Thread, end: Extract<RunEnd, { type: 'incomp
 export async function closingWords(thread: Thread, prompt: string, otherwise: string): Promise<string> {
   const { state, record } = thread;
   const stepId = stepIdOf(state.run as RunState);
+  let spent: Pick<DurableEventData['agent.run.summarized'], 'usage' | 'model' | 'durationMs' | 'costUsd' | 'attempts'> = {
+    usage: noUsage,
+    model: inForce(state).model ?? '',
+    durationMs: 0,
+  };
   try {
-    const { step, model } = await ask(thread, newId('msg'), { closing: { prompt } });
-    const { usage, durationMs, costUsd, failed } = step;
-    const output = (step.refusal || step.text).trim() || otherwise;
-    record('agent.run.summarized', {
-      stepId,
-      output,
-      usage,
-      model,
-      durationMs,
-      ...(costUsd !== undefined && { costUsd }),
-      ...(failed && { attempts: failed }),
-    });
+    // What guards the model's answers guards these words, too.
+    const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
+    const { step, model } = await ask(thread, newId('msg'), { ...wishes, closing: { prompt } });
+    const { text, usage, finishReason, durationMs, costUsd, failed } = step;
+    spent = { usage, model, durationMs, ...(costUsd !== undefined && { costUsd }), ...(failed && { attempts: failed }) };
+    const said = { text, toolCalls: [], finishReason, usage };
+    const told = hasHook(thread, 'after:llm') ? await runHook(thread, 'after:llm', said) : undefined;
+    const output = (step.refusal || (told?.text ?? text)).trim() || otherwise;
+    record('agent.run.summarized', { stepId, output, ...spent });
     return output;
   } catch (error) {
     if (isCancellation(error)) throw error;
-    const failed = error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
-    record('agent.run.summarized', { stepId, output: otherwise, usage: noUsage, model: inForce(state).model ?? '', durationMs: 0, failed });
+    const { message } = (error instanceof ActivityFailure && error.cause) || (error as Error);
+    record('agent.run.summarized', { stepId, output: otherwise, ...spent, failed: message });
     return otherwise;
   }
 }

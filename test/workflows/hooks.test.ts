@@ -73,6 +73,7 @@ const agents = [
   hooked('retrying', { 'after:tool': ({ content }) => (String(content).endsWith('(2)') ? undefined : { retry: true }) }),
   hooked('insisting', { 'after:tool': () => ({ retry: true }) }),
   hooked('rewording', { 'after:llm': ({ text }) => ({ text: text.replace(/secret/g, '***') }) }),
+  hooked('keeping', { 'after:llm': ({ text }) => (text.includes('secret') ? { block: 'it is a secret' } : undefined) }),
   ...(['before:execution', 'before:llm', 'after:llm', 'before:tool', 'after:tool'] as const).map((name) =>
     hooked(`blocks-${name.replace(':', '-')}`, { [name]: () => ({ block: `no ${name}` }) }),
   ),
@@ -275,6 +276,29 @@ test.each([['before:execution'], ['before:llm'], ['after:llm'], ['before:tool'],
     if (name === 'after:llm') expect(ofType(told, 'thread.message.incomplete')).toHaveLength(1);
   },
 );
+
+test('the words that sum a run up at its limit, or are said before it is suspended, are looked at like any other', async () => {
+  const atLimit = { limits: { turns: 1 }, atLimit: 'summarize' as const };
+  const sumUp = async (agent: string) => {
+    const said = scene(({ body }) => (body.tools ? callTools([noting('a')]) : say('The secret is out.')));
+    const thread = await rig.client.start(agent, said, atLimit);
+    return { told: await story(thread), requests: requestsOf(rig, said) };
+  };
+  const [reworded, blocked, asked] = await Promise.all([sumUp('rewording'), sumUp('keeping'), sumUp('ordered')]);
+  expect(ofType(reworded.told, 'agent.run.summarized')[0]?.data.output).toBe('The *** is out.');
+  expect(reworded.told.at(-1)).toMatchObject({
+    type: 'thread.run.incomplete',
+    data: { output: '[Max Iterations Reached] The *** is out.' },
+  });
+  expect(ofType(blocked.told, 'agent.run.summarized')[0]?.data).toMatchObject({
+    output: expect.stringContaining('could not be made'),
+    failed: 'it is a secret',
+    usage: { outputTokens: expect.any(Number) },
+  });
+  expect(JSON.stringify(blocked.told)).not.toContain('The secret');
+  expect(ofType(blocked.told, 'agent.run.summarized')[0]?.data.usage.outputTokens).toBeGreaterThan(0);
+  expect(asked.requests[1]?.body).toMatchObject({ model: 'other-model', temperature: 0.2 });
+});
 
 test('a result that a hook blocked is not seen by the next run either, which is told that the call ran', async () => {
   const { thread, requests } = await begin('withholds', [callTools([noting('leak')]), say('done')], { mode: 'conversation' });
