@@ -250,7 +250,7 @@ describe('questions and replies', () => {
     expect(requestsOf(rig, input)[1]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'b' });
   });
 
-  test('[A120] a reply finds the thread that rests for it, which goes on with all of its history, and can rest again', async () => {
+  test('[A120][B190] a reply finds the thread that rests for it, which goes on with all of its history, and can rest again', async () => {
     const [first, second] = [1, 2].map((n) => `mail-${n}-${rig.taskQueue}-again`);
     const input = scene(({ turn, body }) => {
       // Closing words are asked for without tools, and are no part of the transcript.
@@ -266,6 +266,8 @@ describe('questions and replies', () => {
     expect(await thrownBy(thread.send('late', { correlationId: first as string }))).toMatchObject({ code: 'request-refused' });
     await rig.client.reply(second as string, 'the second reply');
     expect((await thread.result()).output).toBe('all done');
+    // Three turns, and closing words before each sleep.
+    expect((await thread.usage()).metrics.models['test-model']?.calls).toBe(5);
     const last = requestsOf(rig, input).at(-1)?.body.messages ?? [];
     expect(last.filter((m) => m.role !== 'system').map((m) => m.role)).toEqual([
       'user',
