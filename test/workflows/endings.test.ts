@@ -91,15 +91,17 @@ test('[B16][B17][B18] an answer in words, also a refusal, completes the run with
 });
 
 test('[A84] an empty answer ends the run as completed, or is asked for again as often as the agent wants, after a wait', async () => {
-  const { end, requests } = await ended([say(' ')]);
+  const [{ end, requests }, again, twice] = await Promise.all([
+    ended([say(' ')]),
+    ended([say(' '), say('Now.')], patient),
+    ended([say(' '), say(' ')], patient),
+  ]);
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
   expect(requests).toHaveLength(1);
-
-  const again = await ended([say(' '), say('Now.')], patient);
   expect(again.end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Now.' } });
   expect(again.asked[1]).toMatch(/was empty/);
   expect((again.requests[1]?.at ?? 0) - (again.requests[0]?.at ?? 0)).toBeGreaterThanOrEqual(900);
-  expect((await ended([say(' '), say(' ')], patient)).end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
+  expect(twice.end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
 });
 
 test('[A84][B75] a stream with nothing at all in it is tried again by the retry policy, and fails the run after that', async () => {

@@ -120,6 +120,18 @@ test('[A71] rounds of 0 hand out every call there is', async () => {
   expect(ranIn(thread)).toEqual([]);
 });
 
+test('a limit of tool calls in the middle of a batch hands out those beyond it, and the others run', async () => {
+  const { thread, input } = await begun([doing(1, 2), say('done')], { limits: { toolCalls: 1 }, atLimit: 'hand-out' });
+  const [pending] = await until(
+    () => thread.pending(),
+    (list) => list.length > 0,
+  );
+  expect(pending).toMatchObject({ kind: 'output', toolCallId: 'call_2' });
+  await thread.submitToolOutputs([{ toolCallId: 'call_2', output: 'by hand' }]);
+  expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed' });
+  expect(requestsOf(rig, input)[1]?.body.messages.slice(-2).map(textOf)).toEqual(['worked 1', 'by hand']);
+});
+
 test('[A86] a limit of tool calls holds before the call that is beyond it, and says what it was', async () => {
   const { thread, end, told } = await ended([doing(1), doing(2, 3), say('done')], { limits: { toolCalls: 2 }, atLimit: 'fail' });
   expect(ranIn(thread)).not.toContain(3);
@@ -142,8 +154,9 @@ test('[A80][B6] at the limit of turns a run fails, where that is wanted, and its
 });
 
 test('[A81][A82][B7] a run that ends exactly at its limit is completed with no further call; one that does not is incomplete, and says so', async () => {
-  for (const atLimit of ['stop', 'summarize', 'fail', 'ask'] as const) {
-    const { end, requests, thread } = await ended([doing(1), say('done')], { limits: { turns: 2, toolRounds: 1, toolCalls: 1 }, atLimit });
+  const limits = { turns: 2, toolRounds: 1, toolCalls: 1 };
+  const ways = ['stop', 'summarize', 'fail', 'ask', 'hand-out'] as const;
+  for (const { end, requests, thread } of await Promise.all(ways.map((atLimit) => ended([doing(1), say('done')], { limits, atLimit })))) {
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done', turns: 2 } });
     expect(requests).toHaveLength(2);
     expect(await thread.result()).toMatchObject({ status: 'completed' });
@@ -379,7 +392,7 @@ test('[A88][B6] a run without limits has 100 turns, and both status and usage te
 });
 
 test('limits of a thread count all its runs, and a run that comes too late ends with no call and no words of another run', async () => {
-  const { thread, input } = await begun([doing(1), say('one'), doing(2)], {
+  const { thread, input } = await begun([doing(1), say('one'), { ...doing(2), text: 'Let me see.' }], {
     mode: 'conversation',
     threadLimits: { turns: 3, toolCalls: 9 },
   });
@@ -400,7 +413,7 @@ test('limits of a thread count all its runs, and a run that comes too late ends 
   expect(requestsOf(rig, input)).toHaveLength(3);
   expect(ofType(told, 'thread.run.completed')).toHaveLength(1);
   expect(ofType(told, 'thread.run.incomplete').map(({ data }) => data)).toEqual([
-    { limit: 'turns', max: 3, scope: 'thread', message: 'The thread reached its limit of 3 turns.', output: '' },
+    { limit: 'turns', max: 3, scope: 'thread', message: 'The thread reached its limit of 3 turns.', output: 'Let me see.' },
     { limit: 'turns', max: 3, scope: 'thread', message: 'The thread reached its limit of 3 turns.', output: '' },
   ]);
 });
