@@ -7,7 +7,6 @@ export function addRequests(program: Command): void {
   addSteering(program);
 }
 
-const requests = (): typeof import('./requests') => require('./requests');
 const by = () => new Option('--by <who>', 'who decides; kept in the log');
 const reason = () => new Option('--reason <text>', 'kept in the log');
 
@@ -26,20 +25,29 @@ function addWords(program: Command): void {
     .addOption(new Option('--now', 'at once: the model call under way is given up').conflicts('afterRun'))
     .option('--after-run', 'as the next run, also where one is going on')
     .option('--id <id>', 'an id of your own: sent twice, it is taken in once')
-    .action((thread, text, options) => requests().send(thread, text, options));
+    .action((thread, text, options) => {
+      const { send }: typeof import('./requests') = require('./requests');
+      return send(thread, text, options);
+    });
   program
     .command('reply')
     .description('reply to a suspension: the thread that rests for it goes on')
     .arguments('<correlation> <text>')
     .option('--id <id>', 'an id of your own: sent twice, it is taken in once')
-    .action((correlation, text, options) => requests().reply(correlation, text, options));
+    .action((correlation, text, options) => {
+      const { reply }: typeof import('./requests') = require('./requests');
+      return reply(correlation, text, options);
+    });
   program
     .command('answer')
     .description('answer a question of the agent')
     .arguments('<thread> <call> <text>')
     .addOption(by())
     .addOption(groupOption())
-    .action((thread, call, text, options) => requests().answer(thread, call, text, options));
+    .action((thread, call, text, options) => {
+      const { answer }: typeof import('./requests') = require('./requests');
+      return answer(thread, call, text, options);
+    });
   program
     .command('submit')
     .description('the output of a call whose tool is executed outside')
@@ -49,7 +57,10 @@ function addWords(program: Command): void {
     .option('--text', 'take the output as text, whatever it looks like')
     .addOption(by())
     .addOption(groupOption())
-    .action((thread, call, output, options) => requests().submit(thread, call, output, options));
+    .action((thread, call, output, options) => {
+      const { submit }: typeof import('./requests') = require('./requests');
+      return submit(thread, call, output, options);
+    });
 }
 
 function addDecisions(program: Command): void {
@@ -63,7 +74,10 @@ function addDecisions(program: Command): void {
     .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
     .addOption(new Option('--remember <scope>', 'calls like it need no approval any more').choices(['thread', 'agent']))
     .addOption(new Option('--more <n>', 'of a limit: how much more; without it as much again').argParser(positive))
-    .action((thread, call, options) => requests().approve(thread, call, options));
+    .action((thread, call, options) => {
+      const { approve }: typeof import('./requests') = require('./requests');
+      return approve(thread, call, options);
+    });
   program
     .command('reject')
     .description('refuse a waiting call; the model is told, with the reason')
@@ -72,7 +86,10 @@ function addDecisions(program: Command): void {
     .addOption(groupOption())
     .option('--reason <text>')
     .option('--stop', 'and end the run')
-    .action((thread, call, options) => requests().reject(thread, call, options));
+    .action((thread, call, options) => {
+      const { reject }: typeof import('./requests') = require('./requests');
+      return reject(thread, call, options);
+    });
 }
 
 function addSteering(program: Command): void {
@@ -82,27 +99,39 @@ function addSteering(program: Command): void {
     .argument('<id>', "the thread's id, or the run's")
     .addOption(reason())
     .addOption(by())
-    .action((id, options) => requests().cancel(id, options));
+    .action((id, options) => {
+      const { cancel }: typeof import('./requests') = require('./requests');
+      return cancel(id, options);
+    });
   program
     .command('pause')
     .description('let nothing new begin, no model call and no tool, until the thread is resumed')
     .argument('<thread>')
     .addOption(reason())
     .addOption(by())
-    .action((thread, options) => requests().pause(thread, options));
+    .action((thread, options) => {
+      const { pause }: typeof import('./requests') = require('./requests');
+      return pause(thread, options);
+    });
   program
     .command('resume')
     .description('go on after a pause')
     .argument('<thread>')
     .addOption(reason())
     .addOption(by())
-    .action((thread, options) => requests().resume(thread, options));
+    .action((thread, options) => {
+      const { resume }: typeof import('./requests') = require('./requests');
+      return resume(thread, options);
+    });
   program
     .command('compact')
     .description('shorten the transcript')
     .argument('<thread>')
     .addOption(by())
-    .action((thread, options) => requests().compact(thread, options));
+    .action((thread, options) => {
+      const { compact }: typeof import('./requests') = require('./requests');
+      return compact(thread, options);
+    });
   program
     .command('close')
     .description('end a conversation once its run is over')
@@ -110,7 +139,10 @@ function addSteering(program: Command): void {
     .option('--cancel', 'and end the run, too')
     .addOption(reason())
     .addOption(by())
-    .action((thread, options) => requests().close(thread, options));
+    .action((thread, options) => {
+      const { close }: typeof import('./requests') = require('./requests');
+      return close(thread, options);
+    });
 }
 
 function positive(text: string): number {

@@ -38,7 +38,7 @@ export type AuditFact =
   | ({ kind: 'resumed' } & Data<'agent.run.resumed'>)
   | ({ kind: 'suspended' } & Omit<Data<'agent.run.suspended'>, 'output'>)
   | ({ kind: 'request-rejected' } & Data<'agent.request.rejected'>)
-  | ({ kind: 'message-superseded' } & Data<'thread.message.superseded'>)
+  | ({ kind: 'message-superseded' } & Pick<Data<'thread.message.superseded'>, 'messageId' | 'reason'>)
   | { kind: 'ended'; status: RunStatus; message?: string; code?: string; by?: string };
 
 export type AuditEntry = { seq: number; at: string; runId: string | null } & AuditFact;
@@ -119,8 +119,10 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     }
     case 'agent.request.rejected':
       return { kind: 'request-rejected', ...event.data };
-    case 'thread.message.superseded':
-      return { kind: 'message-superseded', ...event.data };
+    case 'thread.message.superseded': {
+      const { messageId, reason } = event.data;
+      return { kind: 'message-superseded', messageId, reason };
+    }
     default:
       return isTerminal(event) ? endFact(event) : undefined;
   }

@@ -300,7 +300,11 @@ describe('people and pauses', () => {
     ],
     [
       'a message that is not taken in',
-      event('thread.message.superseded', { messageId: 'm', reason: 'the run ended before it took the message in' }),
+      event('thread.message.superseded', {
+        messageId: 'm',
+        message: { id: 'm', role: 'user', content: 'x' },
+        reason: 'the run ended before it took the message in',
+      }),
       '! a message was not taken in: the run ended before it took the message in\n',
     ],
     [

@@ -52,7 +52,7 @@ test('limits, pauses, sleeps and what could not be followed are told, and how th
     ['agent.run.resumed', { by: 'dana' }],
     ['agent.run.suspended', { correlationId: 'mail', expiresAt: 'then', output: 'I wait.' }],
     ['agent.request.rejected', { request: 'approve', reason: 'nonsense' }],
-    ['thread.message.superseded', { messageId: 'm', reason: 'too late' }],
+    ['thread.message.superseded', { messageId: 'm', message: { id: 'm', role: 'user', content: 'x' }, reason: 'too late' }],
     ['thread.run.incomplete', { limit: 'turns', max: 6, message: 'The end.', output: '' }],
   );
   expect(facts(events)).toEqual([

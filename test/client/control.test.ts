@@ -94,6 +94,7 @@ describe('cancel by id', () => {
       () => thread.status(),
       ({ status, runId }) => status === 'in_progress' && runId !== first,
     );
+    expect(await thrownBy(rig.client.cancel(first ?? ''))).toMatchObject({ code: 'run-not-found' });
     expect((await thrownBy(thread.cancel({ runId: first ?? '' }))).message).toMatch(/is not going on/);
     expect(await thread.isRunning()).toBe(true);
     await thread.destroy();
