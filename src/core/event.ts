@@ -108,7 +108,7 @@ export interface DurableEventData {
   /** A message waits to be taken in, at the next turn or, where no run is going, at once. */
   'thread.message.queued': { message: Message; delivery?: Delivery };
   /** A message that was accepted is not taken in, and why. */
-  'thread.message.superseded': { messageId: string; reason: string };
+  'thread.message.superseded': { messageId: string; message: Message; reason: string };
   /** A conversation takes no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
   /** A signal could not be followed: what was asked and why not. Nothing else changed. */

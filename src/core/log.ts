@@ -1,7 +1,7 @@
 import type { DurableEvent, DurableEventData, DurableEventType, PendingCall } from './event';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Message, ToolCall } from './message';
-import type { ThreadState } from './state';
+import { messageOf, type ThreadState } from './state';
 
 /**
  * An event as the state keeps it: it points at its messages instead of repeating them, so that the log costs no second copy.
@@ -25,7 +25,8 @@ export function strip(type: DurableEventType, data: DurableEventData[DurableEven
   // Words that no message of the transcript has.
   if (output !== undefined && ownOutput.includes(type)) kept.output = output;
   // A failure's message is its words, not a message of the transcript.
-  if (typeof message === 'string') kept.message = message;
+  // It joins no transcript, so its log is the only place that has what it said.
+  if (typeof message === 'string' || type === 'thread.message.superseded') kept.message = message;
   else if (message) kept.messageId = (message as Message).id;
   if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
   if (finalMessages) {
@@ -77,7 +78,10 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
       data.output = look.output(String(data.messageId));
       break;
     case 'thread.run.requires_action':
-      data.pending = (data.pending as PendingCall[]).map((call) => ({ ...call, arguments: look.argumentsAt(record.seq, call.toolCallId) }));
+      data.pending = (data.pending as PendingCall[]).map((call) => ({
+        ...call,
+        arguments: call.kind === 'limit' || call.kind === 'reply' ? '' : look.argumentsAt(record.seq, call.toolCallId),
+      }));
       break;
   }
   return {
@@ -102,10 +106,21 @@ function shell(id: string): AssistantMessage {
   return { id, role: 'assistant', content: '', toolCalls: [], attempt: 1 };
 }
 
+function supersededIn({ log }: ThreadState, id: string): Message | undefined {
+  const record = log.findLast(({ type, data }) => type === 'thread.message.superseded' && data.messageId === id);
+  return record?.data.message as Message | undefined;
+}
+
+function queuedIn({ queue }: ThreadState, id: string): Message | undefined {
+  const queued = queue.find((m) => m.id === id);
+  return queued && messageOf(queued);
+}
+
 function lookup(state: ThreadState) {
   const message = (id: string): Message =>
     state.messages.findLast((m) => m.id === id) ??
-    state.queue.find((m) => m.id === id) ?? { id, role: 'user', content: '[no longer kept]' };
+    queuedIn(state, id) ??
+    supersededIn(state, id) ?? { id, role: 'user', content: '[no longer kept]' };
   const call = (id: string): ToolCall => {
     for (let i = state.messages.length - 1; i >= 0; i--) {
       const m = state.messages[i];

@@ -124,6 +124,11 @@ export interface QueuedMessage extends UserMessage {
   overrides?: Overrides;
 }
 
+/** The message alone, as the transcript has it. */
+export function messageOf({ delivery: _, overrides: __, ...message }: QueuedMessage): UserMessage {
+  return message;
+}
+
 /** What became of a message that someone sent. */
 export interface MessageReceipt {
   id: string;

@@ -1,5 +1,5 @@
 import type { Content, UserMessage } from '../core/message';
-import { activeRun, type QueuedMessage, type SentBack, type ThreadState } from '../core/state';
+import { activeRun, messageOf, type QueuedMessage, type SentBack, type ThreadState } from '../core/state';
 import { newId } from './record';
 import type { Thread } from './thread';
 
@@ -11,11 +11,11 @@ export function waiting({ queue, run }: ThreadState): QueuedMessage[] {
 /** What the next run begins with: everything said since the last, or else the first message that was to begin a run of its own. */
 export function openingOf({ queue }: ThreadState): UserMessage[] {
   const said = queue.filter((m) => m.delivery !== 'after-run');
-  return (said.length > 0 ? said : queue.slice(0, 1)).map(plain);
+  return (said.length > 0 ? said : queue.slice(0, 1)).map(messageOf);
 }
 
 export function takeInMessages({ record }: Thread, messages: readonly QueuedMessage[], stepId?: string): void {
-  for (const message of messages) record('thread.message.created', { ...(stepId && { stepId }), message: plain(message) });
+  for (const message of messages) record('thread.message.created', { ...(stepId && { stepId }), message: messageOf(message) });
 }
 
 /** What the run under way began with, where it has not had a turn yet. */
@@ -34,12 +34,8 @@ export function takeInOpening(thread: Thread): void {
 export function settleOwnWords(thread: Thread): void {
   for (const message of thread.state.queue.filter(({ origin }) => origin !== undefined)) {
     if (message.origin === 'tool') takeInMessages(thread, [message]);
-    else thread.record('thread.message.superseded', { messageId: message.id, reason: 'the run ended before it was said to the model' });
+    else supersede(thread, message, 'the run ended before it was said to the model');
   }
-}
-
-function plain({ delivery: _, overrides: __, ...message }: QueuedMessage): UserMessage {
-  return message;
 }
 
 /** Brings the results of the last answer's calls into the transcript, in the order of the calls. */
@@ -66,7 +62,11 @@ export function say(
 }
 
 /** Whoever was told that a message is accepted is told that it will not be read. What the run under way began with is its own. */
-export function refuseQueue({ state, record }: Thread, reason: string): void {
-  const opening = activeRun(state)?.opening ?? [];
-  for (const { id } of state.queue) if (!opening.includes(id)) record('thread.message.superseded', { messageId: id, reason });
+export function refuseQueue(thread: Thread, reason: string): void {
+  const opening = activeRun(thread.state)?.opening ?? [];
+  for (const message of thread.state.queue) if (!opening.includes(message.id)) supersede(thread, message, reason);
+}
+
+function supersede({ record }: Thread, message: QueuedMessage, reason: string): void {
+  record('thread.message.superseded', { messageId: message.id, message: messageOf(message), reason });
 }

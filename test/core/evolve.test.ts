@@ -139,7 +139,10 @@ describe('a thread, event by event', () => {
       fc.property(plot, (runs) => {
         const { state, events } = new Story().play(runs);
         const inputTokens = (of: DurableEvent[]) =>
-          of.reduce((n, e) => n + (e.type === 'thread.message.completed' ? e.data.usage.inputTokens : 0), 0);
+          of.reduce(
+            (n, e) => n + (e.type === 'thread.message.completed' || e.type === 'agent.run.summarized' ? e.data.usage.inputTokens : 0),
+            0,
+          );
         expect(state.usage.inputTokens).toBe(inputTokens(events));
         expect(state.run?.usage.inputTokens).toBe(inputTokens(events.filter((e) => e.runId === state.run?.id)));
       }),

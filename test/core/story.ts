@@ -22,7 +22,12 @@ export interface TurnPlot {
   calls: CallPlot[];
   /** Said by the user meanwhile. */
   said: Content[];
+  /** What else happens meanwhile. */
+  asides?: Aside[];
 }
+
+const asides = ['pause', 'hook', 'limit', 'summary', 'suspension', 'superseded', 'nonsense'] as const;
+type Aside = (typeof asides)[number];
 
 export interface RunPlot {
   input: Content;
@@ -75,6 +80,7 @@ const turn: fc.Arbitrary<TurnPlot> = fc.record(
     refusal: fc.string({ minLength: 1 }),
     calls: fc.array(call, { maxLength: 4 }),
     said: fc.array(content, { maxLength: 2 }),
+    asides: fc.array(fc.constantFrom(...asides), { maxLength: 2 }),
   },
   { requiredKeys: ['text', 'calls', 'said'] },
 );
@@ -144,7 +150,7 @@ export class Story {
   }
 
   /** One model call and the calls of its answer. A run that does not complete leaves its last turn in the middle. */
-  turn({ text, refusal, calls, said }: TurnPlot, end?: RunPlot['end']): void {
+  turn({ text, refusal, calls, said, asides = [] }: TurnPlot, end?: RunPlot['end']): void {
     const { state } = this;
     const run = state.run as RunState;
     this.record('agent.run.step.created', { stepId: `${run.id}-turn-${run.turn + 1}`, turn: run.turn + 1 });
@@ -169,6 +175,7 @@ export class Story {
     );
     for (const words of said) this.say(words);
     if (end === 'cancelled') return;
+    for (const aside of asides) this.aside(aside);
     for (const [i, { id }] of toolCalls.entries()) this.call(id, calls[i] as CallPlot);
   }
 
@@ -198,6 +205,49 @@ export class Story {
       this.record('agent.tool.execution.started', { stepId, toolCallId: id, name: 'tool' });
     }
     this.finish(id, status, output);
+  }
+
+  /** Something that no call and no message is about, from its beginning to its end. */
+  aside(what: Aside): void {
+    const run = this.state.run as RunState;
+    const stepId = stepIdOf(run);
+    const usage = { inputTokens: 7, cachedInputTokens: 0, outputTokens: 3, reasoningTokens: 0 };
+    const limit = { id: this.newId('limit'), limit: 'toolRounds' as const, max: 3, scope: 'run' as const };
+    switch (what) {
+      case 'pause':
+        this.record('agent.run.paused', { reason: 'Manual pause', by: 'dana' });
+        return this.record('agent.run.resumed', { by: 'dana' });
+      case 'hook': {
+        const errors = [{ id: 'pause:check#1', message: 'it broke', consecutive: 1 }];
+        return this.record('agent.hook.completed', { hook: 'pause:check', durationMs: 2, errors }, { hookErrors: { 'pause:check#1': 1 } });
+      }
+      case 'limit':
+        this.record('agent.limit.reached', limit);
+        this.rest();
+        this.record('agent.limit.extended', { ...limit, max: 9, by: 'dana' });
+        return this.status('in_progress', 'Continuing run.');
+      case 'summary':
+        return this.record('agent.run.summarized', {
+          stepId,
+          output: 'So far so good.',
+          usage,
+          model: 'openai/x',
+          durationMs: 4,
+          costUsd: 0.1,
+        });
+      case 'suspension':
+        this.record('agent.run.suspended', { correlationId: this.newId('order'), expiresAt: '2030-01-01T00:00:00.000Z', output: 'Later.' });
+        this.status('suspended');
+        return this.status('in_progress', 'Resumed by a reply.');
+      case 'superseded': {
+        const id = this.newId('msg');
+        const message = { id, role: 'user' as const, content: 'never mind' };
+        this.record('thread.message.queued', { message, delivery: 'after-run' });
+        return this.record('thread.message.superseded', { messageId: id, message, reason: 'the thread was closed' });
+      }
+      case 'nonsense':
+        return this.record('agent.request.rejected', { request: 'approve', reason: 'approve takes { toolCallId }' });
+    }
   }
 
   rest(): void {
@@ -252,7 +302,7 @@ export class Story {
     else this.record('thread.run.cancelled', { by: 'dana' });
   }
 
-  status(status: 'in_progress' | 'requires_action', details?: string): void {
+  status(status: 'in_progress' | 'requires_action' | 'suspended', details?: string): void {
     this.record('agent.run.status.changed', { status, previousStatus: this.state.run?.status ?? null, ...(details && { details }) });
   }
 }

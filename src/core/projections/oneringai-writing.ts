@@ -42,7 +42,9 @@ export class OneRingWriting {
   delta(data: EphemeralEventData['thread.message.delta']): void {
     if (data.messageId !== this.#itemId || data.attempt < this.#attempt) return;
     if (data.attempt > this.#attempt) this.#retry(data.attempt, lost);
-    this.#addText(this.#text.push(data).added);
+    const { added, restarted } = this.#text.push(data);
+    if (restarted) this.emit('response.output_text.done', { item_id: this.#itemId, output_index: 0, text: '' });
+    this.#addText(added);
     for (const { index, id, name, arguments: text = '' } of data.toolCallsChunk ?? []) {
       const call = this.#calls.get(index) ?? { sent: '', started: false };
       this.#calls.set(index, call);

@@ -94,9 +94,10 @@ describe('metrics', () => {
   test('[A206] every call of every log is a success, a failure or a timeout', () => {
     fc.assert(
       fc.property(plot, (runs) => {
-        const metrics = oneringaiMetrics(new Story().play(runs).events);
+        const { events } = new Story().play(runs);
+        const metrics = oneringaiMetrics(events);
         expect(metrics.toolSuccessCount + metrics.toolFailureCount + metrics.toolTimeoutCount).toBe(metrics.toolCallCount);
-        expect(metrics.totalTokens).toBe(15 * metrics.iterationCount);
+        expect(metrics.totalTokens).toBe(15 * metrics.iterationCount + 10 * events.filter((e) => e.type === 'agent.run.summarized').length);
       }),
       { numRuns: 30 },
     );
