@@ -41,8 +41,11 @@ export const shownOfPeople: Shown = {
   },
   'agent.input.expired': ({ toolCallId }, state) =>
     line(state, `  ${state.options.paint.yellow('nobody answered in time')}${about(state, toolCallId)}`),
-  'agent.limit.reached': ({ limit, max, scope }, state) =>
-    line(state, state.options.paint.yellow(`? ${limitWords({ limit, max, scope })} Someone is asked for more of it`)),
+  'agent.limit.reached': ({ id, limit, max, scope }, state) => {
+    // By this a refusal is told of.
+    state.calls.set(id, { name: `more ${limit}`, arguments: '' });
+    return line(state, state.options.paint.yellow(`? ${limitWords({ limit, max, scope })} Someone is asked for more of it`));
+  },
   'agent.limit.handed_out': ({ limit, max, scope, toolCallIds }, state) =>
     line(
       state,

@@ -342,6 +342,14 @@ describe('people and pauses', () => {
   });
 });
 
+test('a refusal of more of a limit says of which', () => {
+  const refused = [
+    event('agent.limit.reached', { id: 'limit_1', limit: 'turns', max: 3, scope: 'run' }),
+    event('agent.approval.decided', { toolCallId: 'limit_1', approved: false, by: 'dana' }),
+  ];
+  expect(shown(refused)).toMatch(/\n {2}refused by dana \(more turns\)\n$/);
+});
+
 test('a hint is a command that a shell takes as it is', () => {
   const hint = answerHint("it's mine");
   const pending = { kind: 'approval', toolCallId: 'c 1', name: 'x', arguments: '' } as const;
