@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
-import type { Message, ToolCall, Usage } from '../core/message';
+import { type Message, noUsage, type ToolCall, type Usage } from '../core/message';
 import type { Verdict } from '../core/tool';
 import { type ModelAnswer, type ModelDelta, ModelFailure } from '../models/model';
 import type { Toolbox } from '../tools/toolbox';
@@ -84,7 +84,7 @@ async function ask(
   const { closing, instructions: more, extraTools } = request;
   const text = await instructionsOf(agent, step);
   const prompt: Message[] = closing ? [{ id: request.messageId, role: 'user', content: closing.prompt }] : [];
-  return provider.call(
+  const answer = provider.call(
     {
       model,
       instructions: more ? `${text}\n\n${more}` : text,
@@ -95,6 +95,13 @@ async function ask(
     },
     { signal: step.signal, onDelta: deltas(request, step, progress) },
   );
+  return agent.emptyRetries === undefined ? answer : answer.catch(orEmpty);
+}
+
+/** Where an agent takes an empty answer for one, a stream with nothing in it is no failure. */
+function orEmpty(error: unknown): ModelAnswer {
+  if (!isModelFailure(error) || error.kind !== 'empty') throw error;
+  return { text: '', toolCalls: [], finishReason: 'stop', usage: noUsage };
 }
 
 function costOf({ models, prices }: ActivityDependencies, name: string, usage: Usage): number | undefined {

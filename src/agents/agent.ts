@@ -54,7 +54,10 @@ export interface AgentDefinition {
   output?: z.ZodType;
   /** How often an answer is sent back. Default 2. */
   outputRetries?: number;
-  /** How often an empty answer is asked for again. Default 0. */
+  /**
+   * Takes an empty answer for an answer, which is asked for again so often, and then ends the run. Unset: a stream without anything in it is
+   * a failure of the provider, tried again by `retry`.
+   */
   emptyRetries?: number;
   /** How often the hook `check:completion` is heeded in a run. Default 1. */
   completionChecks?: number;
@@ -91,7 +94,7 @@ export interface Agent {
   readonly toolFailure: 'continue' | 'fail';
   readonly answer?: AnswerFormat;
   readonly outputRetries: number;
-  readonly emptyRetries: number;
+  readonly emptyRetries?: number;
   readonly completionChecks: number;
   readonly hooks?: Hooks;
   readonly hookErrors: number;

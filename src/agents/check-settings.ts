@@ -18,7 +18,7 @@ const optionsSchema = z.object({
   atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
   toolFailure: z.enum(['continue', 'fail']),
   outputRetries: count,
-  emptyRetries: count,
+  emptyRetries: count.optional(),
   completionChecks: count,
   hookErrors: z.number().int().positive(),
   toolTimeoutMs: z

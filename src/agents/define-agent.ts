@@ -19,7 +19,6 @@ const defaults = {
   atLimit: 'stop',
   toolFailure: 'continue',
   outputRetries: 2,
-  emptyRetries: 0,
   completionChecks: 1,
   hookErrors: 3,
 } as const;
@@ -54,7 +53,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     ...problemsOfLimits('limits', limits),
     ...problemsOfLimits('threadLimits', threadLimits),
     ...problemsOfRetry(retry),
-    ...problemsOfOptions({ ...options, toolTimeoutMs }),
+    ...problemsOfOptions({ ...options, emptyRetries: definition.emptyRetries, toolTimeoutMs }),
     ...stop.problems,
     ...hooksProblems,
     ...permissionsProblems,
@@ -70,6 +69,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     limits: Object.freeze({ ...limits }),
     threadLimits: Object.freeze({ ...threadLimits }),
     ...options,
+    ...(definition.emptyRetries !== undefined && { emptyRetries: definition.emptyRetries }),
     stop: Object.freeze(stop.policy),
     ...(answer && { answer }),
     ...(hooks && { hooks }),
@@ -95,6 +95,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),
     ...(answer && { outputRetries: agent.outputRetries }),
+    ...(agent.emptyRetries !== undefined && { emptyRetries: agent.emptyRetries }),
     ...Object.fromEntries(said.map(([option]) => [option, agent[option as keyof Agent]])),
     ...(Object.keys(ids).length > 0 && { hooks: ids }),
   };

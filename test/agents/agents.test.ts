@@ -45,7 +45,6 @@ describe('defineAgent', () => {
       stop: 'immediate',
       toolFailure: 'continue',
       outputRetries: 5,
-      emptyRetries: 0,
       completionChecks: 1,
       hookErrors: 3,
     } as const;

@@ -34,7 +34,7 @@ beforeAll(async () => {
 const sum = (id: string): Reply => callTools([{ name: 'add', args: { a: 1, b: 2 }, id }]);
 
 /** A run with these replies, by turn, to its end. */
-async function ended(replies: Reply[], agent: Agent = plain, mode: ThreadInput['mode'] = 'one-shot') {
+async function ended(replies: Reply[] | (() => Reply), agent: Agent = plain, mode: ThreadInput['mode'] = 'one-shot') {
   const input = scene(replies);
   const thread = await rig.client.start(agent, input, { mode });
   const told = await story(thread);
@@ -102,6 +102,19 @@ test('[A84] an empty answer ends the run as completed, or is asked for again as 
   expect(again.asked[1]).toMatch(/was empty/);
   expect((again.requests[1]?.at ?? 0) - (again.requests[0]?.at ?? 0)).toBeGreaterThanOrEqual(900);
   expect(twice.end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
+});
+
+test('[A84] a stream with nothing at all in it is an answer, where the agent takes it for one', async () => {
+  // An empty answer is not among the messages, by which turns are told apart.
+  const inOrder =
+    (...replies: Reply[]) =>
+    () =>
+      replies.shift() ?? say('Asked too often.');
+  const [again, twice] = await Promise.all([ended(inOrder(empty(), say('Now.')), patient), ended(inOrder(empty(), empty()), patient)]);
+  expect(again.end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Now.' } });
+  expect(again.asked[1]).toMatch(/was empty/);
+  expect(twice.end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
+  expect(twice.requests).toHaveLength(2);
 });
 
 test('[A84][B75] a stream with nothing at all in it is tried again by the retry policy, and fails the run after that', async () => {
