@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Rig, startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
 import { toFile } from './history-file';
-import { agent, representativeRuns } from './representative-runs';
+import { agents, representativeRuns } from './representative-runs';
 
 const folder = join(__dirname, 'histories');
 
@@ -13,15 +13,15 @@ test('the representative runs are recorded', async () => {
   const script = (request: Parameters<(typeof representativeRuns)[string]['replies']>[0]) =>
     (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
   const server = await startServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 60 } });
-  const usual = await startRig({ script, agents: [agent], bus: true });
-  const short = await startRig({ script, agents: [agent], address: server.address, bus: true });
+  const usual = await startRig({ script, agents, bus: true });
+  const short = await startRig({ script, agents, address: server.address, bus: true });
   mkdirSync(folder, { recursive: true });
   for (const file of readdirSync(folder)) rmSync(join(folder, file));
   for (const [name, run] of Object.entries(representativeRuns)) await recordRun(run.short ? short : usual, name);
 }, 120_000);
 
 async function recordRun({ client }: Rig, name: string): Promise<void> {
-  const { act, mode } = representativeRuns[name] ?? {};
+  const { act, mode, agent = 'representative' } = representativeRuns[name] ?? {};
   const thread = await client.start(agent, name, { ...(mode && { mode }) });
   await act?.(thread);
   const handle = client.temporal.workflow.getHandle(thread.id);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import { defineHooks } from '../../src/hooks';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
-import { defineTool } from '../../src/tools';
+import { createAskHuman, defineTool, suspend } from '../../src/tools';
 import { until } from '../support/rig';
 
 const input = z.object({ n: z.number() });
@@ -26,7 +27,61 @@ export const agent = defineAgent({
   retry: { baseMs: 20 },
 });
 
+const patience = { deadlineMs: 300, onDeadline: [{ escalate: ['leads'] }, 'deny' as const] };
+const two = defineTool({
+  name: 'two',
+  description: 'Asks two people.',
+  input,
+  approval: { approvers: 2, groups: ['office'] },
+  execute: ({ n }) => `did ${n}`,
+});
+const late = defineTool({ name: 'late', description: 'Nobody decides.', input, approval: patience, execute: ({ n }) => `did ${n}` });
+const behind = defineTool({ name: 'behind', description: 'Goes on behind.', input, background: true, execute: ({ n }) => `did ${n}` });
+const sleeps = defineTool({
+  name: 'sleeps',
+  description: 'Waits for a reply.',
+  input,
+  execute: ({ n }) => suspend({ result: 'asked', correlationId: `order-${n}`, ttlMs: n }),
+});
+
+const careful = defineAgent({
+  name: 'careful',
+  model: 'test-model',
+  instructions: 'Work.',
+  tools: [pure, two, late, behind, sleeps, createAskHuman({ groups: ['office'] })],
+  stop: 'verify',
+});
+const hooks = defineHooks({
+  'before:execution': () => ({ messages: ['Mind the step.'] }),
+  'pause:check': () => undefined,
+  'before:llm': () => ({ instructions: 'Be brief.' }),
+  'after:llm': ({ text }) => (text === 'secret' ? { text: 'redacted' } : undefined),
+  'approve:tool': ({ call }) => (call.arguments.includes('13') ? { approved: false, reason: 'unlucky' } : undefined),
+  'before:tool': ({ call }) => (call.arguments.includes('7') ? { args: { n: 8 } } : undefined),
+  'after:tool': ({ content }) => (content === 'looked at 8' ? { content: 'looked away' } : undefined),
+  'check:completion': ({ output }) => (output === 'redacted' ? { prompt: 'Is that all?' } : undefined),
+  'after:execution': () => undefined,
+  'on:event': () => {
+    throw new Error('nobody listens');
+  },
+});
+const hooked = defineAgent({ name: 'hooked', model: 'test-model', instructions: 'Work.', tools: [pure], hooks });
+const limited = { name: 'limited', model: 'test-model', instructions: 'Work.', tools: [pure], limits: { turns: 1 } } as const;
+
+/** The first is the usual one. */
+export const agents = [
+  agent,
+  careful,
+  hooked,
+  defineAgent({ ...limited, atLimit: 'ask' }),
+  defineAgent({ ...limited, name: 'summing', atLimit: 'summarize' }),
+  defineAgent({ ...limited, name: 'giving', limits: { toolRounds: 0 }, atLimit: 'hand-out' }),
+  defineAgent({ name: 'doing', model: 'test-model', instructions: 'Work.', tools: [pure], stop: 'done-tool' }),
+];
+
 interface RepresentativeRun {
+  /** Default `representative`. */
+  agent?: string;
   replies(request: ScriptRequest): Reply;
   /** What people do in it. */
   act?(thread: Thread): Promise<unknown>;
@@ -72,7 +127,7 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
       await thread.approve('call_1', { arguments: { n: 'one' } }).catch(() => undefined);
       await thread.approve('call_1', { by: 'dana', arguments: { n: 10 } });
       await thread.reject('call_2', { by: 'dana', reason: 'not that one' });
-      await thread.approve('call_3');
+      await thread.approve('call_3', { remember: 'thread' });
     },
   },
   'outputs-by-signal': {
@@ -117,6 +172,109 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
       );
       await idle(thread);
       await thread.close();
+    },
+  },
+  'two-approvers': {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'two', args: { n: 1 }, id: 'call_1' }]) : say('done')),
+    async act(thread) {
+      await waiting(thread);
+      await thread.approve('call_1', { by: 'dana' }).catch(() => undefined);
+      await thread.approve('call_1', { by: 'dana', groups: ['office'] });
+      await thread.approve('call_1', { by: 'sam', groups: ['office'] });
+    },
+  },
+  'nobody-decides': {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'late', args: { n: 1 } }]) : say('done')),
+  },
+  'refused-and-stopped': {
+    replies: () =>
+      callTools([
+        { name: 'asked', args: { n: 1 }, id: 'call_1' },
+        { name: 'once', args: { n: 2 } },
+      ]),
+    async act(thread) {
+      await waiting(thread);
+      await thread.reject('call_1', { by: 'dana', stop: true });
+    },
+  },
+  question: {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'ask_human', args: { question: 'Which?' }, id: 'call_1' }]) : say('done')),
+    async act(thread) {
+      await waiting(thread);
+      await thread.pause({ by: 'dana' });
+      await thread.answer('call_1', 'This one.', { by: 'sam', groups: ['office'] });
+      await until(
+        () => thread.status(),
+        ({ status }) => status === 'paused',
+      );
+      await thread.resume({ by: 'dana' });
+    },
+  },
+  asleep: {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'sleeps', args: { n: 60_000 } }]) : say('done')),
+    async act(thread) {
+      await waiting(thread);
+      await thread.send('Good morning.', { correlationId: 'order-60000' });
+    },
+  },
+  overslept: {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'sleeps', args: { n: 300 } }]) : say('done')),
+  },
+  behind: {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([1, 2].map((n) => ({ name: 'behind', args: { n } }))) : say('done')),
+  },
+  hooked: {
+    agent: 'hooked',
+    replies: ({ turn }) => (turn === 0 ? callTools([7, 13, 1].map((n) => ({ name: 'pure', args: { n } }))) : say('secret')),
+  },
+  'more-granted': {
+    agent: 'limited',
+    replies: ({ turn }) => (turn < 2 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')),
+    async act(thread) {
+      const [limit] = await waiting(thread);
+      await thread.approve(limit?.toolCallId ?? '', { more: 5, by: 'dana' });
+    },
+  },
+  'summed-up': { agent: 'summing', replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'pure', args: { n: 1 } }]) : say('so far')) },
+  'handed-out': {
+    agent: 'giving',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'pure', args: { n: 1 }, id: 'call_1' }]) : say('done')),
+    async act(thread) {
+      await waiting(thread);
+      await thread.submitToolOutputs([{ toolCallId: 'call_1', output: 'seen' }]);
+    },
+  },
+  'done-tool': {
+    agent: 'doing',
+    replies: ({ turn }) => (turn === 0 ? say('done, I think') : callTools([{ name: 'done', args: { message: 'Done.' } }])),
+  },
+  steered: {
+    mode: 'conversation',
+    replies: ({ messages }) => (messages.some(({ content }) => content === 'Wait!') ? say('heard') : hang()),
+    async act(thread) {
+      await until(
+        () => thread.status(),
+        ({ turn }) => turn === 1,
+      );
+      await thread.send('Wait!', { delivery: 'now' });
+      await thread.send('And then this.', { delivery: 'after-run', limits: { turns: 3 } });
+      await until(
+        () => thread.usage(),
+        ({ runs }) => runs === 2,
+      );
+      await idle(thread);
+      await thread.compact();
+      await until(
+        () => thread.usage(),
+        ({ runs }) => runs === 3,
+      );
+      await thread.close({ cancel: true });
     },
   },
   chain: { short: true, replies: ({ turn }) => (turn < 8 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')) },
