@@ -8,7 +8,7 @@ const other = provider();
 const models = createModels({ openai, other });
 
 test('a prefix that is a registered provider chooses it, and the rest is the name of the model', () => {
-  expect(models.resolve('openai/gpt-5')).toEqual({ provider: openai, model: 'gpt-5' });
+  expect(models.resolve('openai/gpt-5')).toEqual({ provider: openai, model: 'gpt-5', providerName: 'openai' });
   expect(models.resolve('other/a/b').provider).toBe(other);
   expect(models.resolve('other/a/b').model).toBe('a/b');
 });

@@ -154,8 +154,8 @@ test('[B81] a Retry-After above the ceiling ends the run at once and says why', 
 
 test('[B83] no attempt begins after the window, and none under way is cut by it', async () => {
   const [late, long] = await Promise.all([
-    answered([after(450, fail(500)), after(450, fail(500)), say('too late')], narrow),
-    answered([fail(500), after(400, slowly(say('in time'), { chunkMs: 100, chunkSize: 2 }))], narrow),
+    answered([after(310, fail(500)), after(310, fail(500)), say('too late')], narrow),
+    answered([fail(500), slowly(say('in time'), { chunkMs: 150, chunkSize: 1 })], narrow),
   ]);
   expect(late.end).toMatchObject(failedWith('server', expect.stringMatching(/no attempt begins later than 0\.7 s after the first/)));
   expect(late.requests).toHaveLength(2);
