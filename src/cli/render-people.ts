@@ -64,7 +64,7 @@ export const shownOfPeople: Shown = {
     line(state, state.options.paint.yellow(`▸ resumed${by ? ` by ${printable(by)}` : ''}${because(reason)}`)),
   'agent.run.suspended': ({ correlationId, expiresAt, output }, state) => {
     const { paint, hint } = state.options;
-    const words = output.trim() === '' ? '' : line(state, printable(output.trim()));
+    const words = output.trim() === '' || output === state.closing ? '' : line(state, printable(output.trim()));
     const what = `… suspended: it goes on with a reply to "${printable(correlationId)}", until ${minute(expiresAt)}`;
     const how = hint?.(replyTo({ correlationId, expiresAt }));
     return words + line(state, paint.yellow(what)) + (how ? line(state, paint.dim(`    ${how}`)) : '');

@@ -47,9 +47,13 @@ const shown: Shown = {
     const why = reason === 'superseded' ? 'given up for a message that could not wait' : `not whole: the call ${broken[reason]}`;
     return line(state, state.options.paint.dim(`↻ the answer is ${why}`));
   },
-  'agent.run.summarized': ({ output, model, usage, durationMs, failed }, state) =>
-    line(state, printable(output.trim())) +
-    line(state, state.options.paint.dim(failed ? `closing words of ours: ${printable(failed)}` : footer(model, usage, durationMs))),
+  'agent.run.summarized': ({ output, model, usage, durationMs, failed }, state) => {
+    state.closing = output;
+    return (
+      line(state, printable(output.trim())) +
+      line(state, state.options.paint.dim(failed ? `closing words of ours: ${printable(failed)}` : footer(model, usage, durationMs)))
+    );
+  },
   'agent.hook.completed': ({ hook, errors = [] }, state) =>
     errors
       .map(({ id, message, disabled }) => {

@@ -6,7 +6,7 @@ import { withClient } from './connect';
 import { UsageError } from './exit';
 import { note } from './output';
 
-// Each asks something of a thread and says that it was accepted; a refusal says why, and exits with 1.
+// Each asks something of a thread and says that it was accepted, in words of its own or as `done` has it; a refusal says why, and exits with 1.
 
 interface By {
   by?: string;
@@ -38,14 +38,23 @@ export async function approve(
   { arguments: json, remember, more, ...decision }: Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number },
 ): Promise<void> {
   const edited = json === undefined ? undefined : objectOf(json);
-  await request(threadId, `${call} is approved.`, (thread) =>
-    thread.approve(call, {
+  await request(threadId, `${call} is approved.`, async (thread) => {
+    const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
       ...(remember && { remember }),
       ...(more && { more }),
-    }),
-  );
+    });
+    const outstanding = decision.by ? await outstandingOf(thread, call) : 0;
+    return outstanding > 0 ? `${decision.by} agrees to ${call}; ${outstanding} more must.` : receipt;
+  });
+}
+
+/** How many more people must agree to a call that this decision did not settle. A thread that is over needs nobody. */
+async function outstandingOf(thread: Thread, id: string): Promise<number> {
+  const pending = await thread.pending().catch(() => []);
+  const { approvers = 1, votes = [] } = pending.find(({ toolCallId, kind }) => toolCallId === id && kind === 'approval') ?? {};
+  return votes.length === 0 ? 0 : approvers - votes.length;
 }
 
 export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {
@@ -53,7 +62,12 @@ export function reject(threadId: string, call: string, { stop, ...decision }: De
 }
 
 export function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
-  return request(threadId, `${call} is answered.`, async (thread) => thread.answer(call, await given(words), whoOf(who)));
+  return request(threadId, `${call} is answered.`, async (thread) => {
+    const text = await given(words);
+    // Mostly a variable of a script that nobody has set.
+    if (text.trim() === '') throw new UsageError('the answer is blank; nothing was answered');
+    return thread.answer(call, text, whoOf(who));
+  });
 }
 
 export async function submit(
@@ -90,14 +104,14 @@ export function close(threadId: string, options: By & { cancel?: boolean }): Pro
   return request(threadId, 'The thread takes no more messages.', (thread) => thread.close(options));
 }
 
-function request(threadId: string, done: string, what: (thread: Thread) => Promise<Receipt>): Promise<void> {
+function request(threadId: string, done: string, what: (thread: Thread) => Promise<Receipt | string>): Promise<void> {
   return ask(done, (client) => what(client.attach(threadId)));
 }
 
-function ask(done: string, what: (client: LonghaulClient) => Promise<Receipt>): Promise<void> {
+function ask(done: string, what: (client: LonghaulClient) => Promise<Receipt | string>): Promise<void> {
   return withClient({}, async (client) => {
-    await what(client);
-    note(done);
+    const told = await what(client);
+    note(typeof told === 'string' ? told : done);
   });
 }
 

@@ -98,7 +98,9 @@ async function conclude(thread: Thread, followed: Followed): Promise<number> {
   if (followed.end === 'waits') {
     const { pending, paused } = await thread.status();
     const hint = answerHint(thread.id);
-    note(`Thread ${thread.id} waits for a person, and nobody is there to ask. It stays; answer it with`);
+    const rests =
+      pending.length === 0 ? 'is paused' : pending.every(({ kind }) => kind === 'reply') ? 'waits for a reply' : 'waits for a person';
+    note(`Thread ${thread.id} ${rests}, and nobody is there to ask. It stays, and goes on with`);
     for (const call of pending) note(`  ${hint(call)}`);
     if (paused)
       note(

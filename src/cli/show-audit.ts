@@ -91,7 +91,7 @@ function linesOf(entry: AuditEntry): string[] {
 function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined {
   switch (fact.kind) {
     case 'tool':
-      return fact.status === 'success' ? undefined : `${pc.red(fact.status)} ${fact.name}${fact.error ? `: ${words(fact.error)}` : ''}`;
+      return toolLine(fact);
     case 'hook':
       return (
         fact.errors &&
@@ -126,6 +126,11 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined
     case 'ended':
       return `the run ended: ${fact.status}${fact.code ? ` (${fact.code})` : ''}${by(fact.by)}${because(fact.message)}`;
   }
+}
+
+function toolLine({ name, status, error, by: who }: Extract<AuditFact, { kind: 'tool' }>): string | undefined {
+  if (status !== 'success') return `${pc.red(status)} ${name}${by(who)}${error ? `: ${words(error)}` : ''}`;
+  return who && `${pc.green('answered')} ${pc.bold(name)}${by(who)}`;
 }
 
 function decidedLine({

@@ -23,6 +23,8 @@ export interface ViewState {
   retriesShown?: number;
   startedAt?: number;
   toolCalls?: number;
+  /** Closing words that were shown, and come again with the end that they lead to. */
+  closing?: string;
 }
 
 export function newViewState(options: ViewOptions): ViewState {

@@ -24,7 +24,16 @@ export type AuditFact =
       /** Closing words, at a limit or before a sleep. */
       closing?: true;
     }
-  | ({ kind: 'tool'; toolCallId: string; status: ToolOutcome['status']; durationMs?: number; attempts?: number; error?: string } & Named)
+  | ({
+      kind: 'tool';
+      toolCallId: string;
+      status: ToolOutcome['status'];
+      durationMs?: number;
+      attempts?: number;
+      error?: string;
+      /** Who answered, of a question or a call that is executed outside. */
+      by?: string;
+    } & Named)
   | { kind: 'hook'; hook: string; durationMs: number; answered?: string[]; errors?: Data<'agent.hook.completed'>['errors'] }
   | ({ kind: 'asked'; toolCallId: string } & Named & Omit<Data<'agent.approval.requested'>, 'stepId' | 'toolCall'>)
   | ({ kind: 'voted' } & Named & Data<'agent.approval.voted'>)
@@ -147,6 +156,7 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
   if ('background' in data && data.background) return undefined;
   const { toolCallId, name, status, durationMs, error } = data;
   const attempts = 'attempts' in data ? data.attempts : undefined;
+  const by = 'by' in data ? data.by : undefined;
   return {
     kind: 'tool',
     toolCallId,
@@ -155,6 +165,7 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
     ...(durationMs !== undefined && { durationMs }),
     ...(attempts !== undefined && { attempts }),
     ...(error && { error: `${error.name}: ${error.message}` }),
+    ...(by && { by }),
   };
 }
 

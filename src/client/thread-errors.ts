@@ -6,7 +6,9 @@ export function explain(threadId: string, what: string, error: unknown): unknown
   if (error instanceof LonghaulError) return error;
   const { name, message, cause } = (error ?? {}) as Error & { cause?: Error };
   if (name === 'WorkflowUpdateFailedError') {
-    const reason = cause?.message ?? message;
+    const said = cause?.message ?? message;
+    // A thread names the request, for whoever only reads its log; here it would stand twice.
+    const reason = said.startsWith(`${what}: `) ? said.slice(what.length + 2) : said;
     // Its workflow may have a last run to end; to whoever has something to say it is over.
     const code = reason.includes('is closed to new messages') ? 'thread-closed' : 'request-refused';
     return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
@@ -17,7 +19,12 @@ export function explain(threadId: string, what: string, error: unknown): unknown
   if (error instanceof WorkflowNotFoundError || name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound) {
     const closed = /already completed|already closed/i.test(wordsOf(error));
     return closed
-      ? new LonghaulError('thread-closed', `${what}: thread "${threadId}" is over; start a new one`, undefined, { cause: error })
+      ? new LonghaulError(
+          'thread-closed',
+          `${what}: thread "${threadId}" is over; ${what === 'sendMessage' ? 'start a new one' : `"longhaul show ${threadId}" tells how it ended, and who decided what`}`,
+          undefined,
+          { cause: error },
+        )
       : new LonghaulError(
           'thread-not-found',
           `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" shows those there are`,

@@ -19,7 +19,11 @@ export function details(state: ThreadState): string {
       `Paused${state.paused.by ? ` by ${plain(state.paused.by)}` : ''}: ${plain(state.paused.reason)}. Send the signal \`resume\``,
     );
   for (const call of pending) {
-    lines.push('', `\`${call.name}\` ${waitsFor[call.kind]}${call.reason ? `: ${plain(call.reason)}` : ''}${whom(call)}`, '');
+    lines.push(
+      '',
+      `${call.kind === 'reply' ? 'A' : `\`${call.name}\``} ${waitsFor[call.kind]}${call.reason ? `: ${plain(call.reason)}` : ''}${whom(call)}`,
+      '',
+    );
     if (call.arguments !== '') lines.push(code(call.arguments), '');
     lines.push(answerHint(call));
   }
@@ -64,24 +68,26 @@ const waitsFor: Record<PendingCall['kind'], string> = {
   output: 'waits for its **output**',
   question: 'waits for an **answer**',
   limit: 'is at its limit: **more of it?**',
-  reply: 'is waited for',
+  reply: '**reply** is waited for',
 };
 
 /** Who is asked, how many have agreed, and until when. */
 function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: PendingCall): string {
   const who = [...users, ...groups.map((group) => `group ${group}`)].map(plain).join(', ');
   return [
-    who && ` · of ${who}`,
-    approvers > 1 ? ` · ${votes.length} of ${approvers} agree` : '',
+    who && ` · for ${who}`,
+    approvers > 1 ? ` · ${votes.length} of ${approvers} agreed` : '',
     dueAt ? ` · until ${dueAt.slice(0, 16).replace('T', ' ')} UTC` : '',
   ].join('');
 }
 
-function answerHint({ kind, toolCallId: id }: PendingCall): string {
+/** As it is taken: who it is for has to say so. */
+function answerHint({ kind, toolCallId: id, users, groups }: PendingCall): string {
   if (kind === 'reply') return `Send the signal \`sendMessage\` with \`{"input":"…","correlationId":"${id}"}\``;
+  const inGroups = groups ? `,"groups":${JSON.stringify(groups.slice(0, 1))}` : '';
   return kind === 'approval' || kind === 'limit'
-    ? `Send the signal \`approve\` with \`{"toolCallId":"${id}","by":"you"}\`, and \`"approved":false\` to refuse`
-    : `Send the signal \`submitToolOutputs\` with \`{"outputs":[{"toolCallId":"${id}","output":"…"}]}\``;
+    ? `Send the signal \`approve\` with \`{"toolCallId":"${id}","by":"you"${inGroups}}\`, and \`"approved":false\` to refuse`
+    : `Send the signal \`submitToolOutputs\` with \`{"outputs":[{"toolCallId":"${id}","output":"…"}]${users || groups ? `,"by":"you"${inGroups}` : ''}}\``;
 }
 
 function firstInput(state: ThreadState): string {

@@ -50,6 +50,8 @@ export interface DurableEventData {
     attempts?: number;
     /** The call goes on behind this result; what comes of it is told later. */
     background?: true;
+    /** Who answered, of a question or a call that is executed outside. */
+    by?: string;
   };
   /** What came of a call whose result the model did not wait for; it reaches the model as a message. */
   'agent.tool.background.completed': {

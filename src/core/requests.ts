@@ -330,7 +330,7 @@ function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']
     running: 'was decided already and is running',
     ready: 'was decided already',
     'awaiting-approval': 'waits for an approval, not for an output',
-    'awaiting-output': 'waits for its output, not for an approval',
+    'awaiting-output': `waits for ${call.verdict.kind === 'external' && call.verdict.question ? 'an answer' : 'its output'}, not for an approval`,
   };
   return `"${id}" (${call.name}) ${was[call.phase]}${byWhom(state, id)}${hint}`;
 }

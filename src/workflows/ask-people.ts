@@ -82,10 +82,10 @@ function goOn(thread: Thread, details: string): void {
   if (thread.state.run?.status === 'requires_action') changeStatus(thread, 'in_progress', details);
 }
 
-export function acceptOutputs(thread: Thread, { outputs }: SubmitRequest): void {
+export function acceptOutputs(thread: Thread, { outputs, by }: SubmitRequest): void {
   goOn(thread, 'Continuing run with tool results.');
   for (const { toolCallId, output, isError = false } of outputs) {
-    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output) });
+    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output), ...(by && { by }) });
   }
 }
 

@@ -8,7 +8,7 @@ import type { Thread } from './thread';
 
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
-  'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background'
+  'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by'
 > & { messageId?: string; suspend?: Suspension };
 
 /** Records what came of a call of the current turn; once, whatever comes later. */

@@ -11,6 +11,7 @@ import { expectOneLine, longhaul } from './command';
 
 const calls: Record<string, { name: string; args: object }> = {
   deploy: { name: 'deploy', args: { to: 'production' } },
+  launch: { name: 'deploy', args: { to: 'moon' } },
   ask: { name: 'ask_human', args: { question: 'Which colour?', options: ['red', 'blue'] } },
   mail: { name: 'mail', args: { id: 'set below' } },
   break: { name: 'break_it', args: {} },
@@ -37,7 +38,12 @@ beforeAll(async () => {
     name: 'deploy',
     description: 'Deploys.',
     input: z.object({ to: z.string() }),
-    approval: () => ({ groups: ['leads'], reason: 'It changes production.', deadlineMs: 3_600_000 }),
+    approval: ({ to }) => ({
+      groups: ['leads'],
+      reason: 'It changes production.',
+      deadlineMs: 3_600_000,
+      ...(to === 'moon' && { approvers: 2 }),
+    }),
     execute: ({ to }) => `deployed to ${to}`,
   });
   const mail = defineTool({
@@ -295,4 +301,18 @@ test('[A203][A204][A219][B190] behind the run, show tells usage and cost by mode
   const newest = await second.audit({ limit: 2 });
   expect(newest).toEqual({ entries: json.audit.entries.slice(-2), truncated: true });
   expect((await second.audit({ limit: 0 })).entries).toEqual([]);
+});
+
+test('who agrees where others must, too, is told how many; a blank answer is no answer', async () => {
+  const { thread, call } = await waiting('launch');
+  const agree = (by: string) => command('approve', thread.id, call.toolCallId, '--by', by, '--group', 'leads');
+  expect(await agree('dana')).toMatchObject({ code: 0, stderr: `dana agrees to ${call.toolCallId}; 1 more must.\n` });
+  expect(await agree('lee')).toMatchObject({ code: 0, stderr: `${call.toolCallId} is approved.\n` });
+  const asked = await waiting('ask');
+  const blank = await command('answer', asked.thread.id, asked.call.toolCallId, ' ');
+  expect(blank.code).toBe(2);
+  expectOneLine(blank, /the answer is blank/);
+  await command('answer', asked.thread.id, asked.call.toolCallId, 'blue', '--by', 'kim');
+  await asked.thread.result();
+  expect((await command('show', asked.thread.id)).stdout).toContain('answered ask_human by kim');
 });

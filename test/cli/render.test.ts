@@ -342,6 +342,13 @@ describe('people and pauses', () => {
   });
 });
 
+test('closing words before a sleep are shown once', () => {
+  const words = { output: 'I asked by mail.' };
+  const closing = event('agent.run.summarized', { stepId: 's', ...words, usage, model: 'gpt', durationMs: 1_500 });
+  const asleep = event('agent.run.suspended', { correlationId: 'mail-1', expiresAt: '2026-01-31T12:00:00.000Z', ...words });
+  expect(shown([closing, asleep]).match(/I asked by mail/g)).toHaveLength(1);
+});
+
 test('a refusal of more of a limit says of which', () => {
   const refused = [
     event('agent.limit.reached', { id: 'limit_1', limit: 'turns', max: 3, scope: 'run' }),

@@ -74,7 +74,7 @@ test('a decision on a call that was decided, or never was, says which calls wait
   expect(unknown.code).toBe(1);
   await command('approve', thread.id, call.toolCallId);
   await thread.result();
-  expectOneLine(await command('approve', thread.id, call.toolCallId), /is over; start a new one/);
+  expectOneLine(await command('approve', thread.id, call.toolCallId), /is over; "longhaul show .* tells how it ended/);
 });
 
 test.each([
@@ -131,7 +131,7 @@ test('a conversation goes on with send, and ends with close', async () => {
   expect(stdout).toContain('you and again');
   expect(await command('close', id)).toMatchObject({ code: 0, stderr: 'The thread takes no more messages.\n' });
   expect(await thread.result()).toMatchObject({ status: 'completed', runs: 2 });
-  expectOneLine(await command('close', id), /is over; start a new one/);
+  expectOneLine(await command('close', id), /is over; "longhaul show/);
 });
 
 test.each(['send T x', 'submit T c x', 'events T', 'show T'])('for a thread that does not exist "%s" says so in one line', async (line) => {

@@ -249,6 +249,7 @@ describe('questions and replies', () => {
     await thread.answer('call_ask_human', 'b', { by: 'dana', groups: ['owners'] });
     await story(thread);
     expect(requestsOf(rig, input)[1]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'b' });
+    expect((await thread.audit()).entries).toContainEqual(expect.objectContaining({ kind: 'tool', name: 'ask_human', by: 'dana' }));
   });
 
   test('[A120][B190] a reply finds the thread that rests for it, which goes on with all of its history, and can rest again', async () => {

@@ -48,7 +48,7 @@ test('[B45] a thread that is not there, and one that is over, are told apart and
   expect(explained(rpc(grpc.notFound))).toMatchObject({ code: 'thread-not-found' });
   expect(explained(named('WorkflowNotFoundError', 'workflow execution already completed'))).toMatchObject({
     code: 'thread-closed',
-    message: expect.stringContaining('thread "thread_1" is over; start a new one'),
+    message: expect.stringContaining('thread "thread_1" is over; "longhaul show thread_1" tells how it ended'),
   });
 });
 

@@ -68,7 +68,7 @@ describe('pages', () => {
   });
 });
 
-function resting(edited?: string): Story {
+function resting(edited?: string, asked: { groups?: string[]; approvers?: number } = {}): Story {
   const story = new Story();
   story.say('please');
   story.begin();
@@ -88,7 +88,7 @@ function resting(edited?: string): Story {
       record.call(this, type, ...(rest as [never]));
     } as Story['record'];
   }
-  const verdict = { kind: 'external' as const, approval: { reason: 'it costs *money*' } };
+  const verdict = { kind: 'external' as const, approval: { reason: 'it costs *money*', ...asked } };
   story.turn({
     text: 'I will\nask',
     said: [],
@@ -144,6 +144,13 @@ describe('the page in the Web UI', () => {
     expect(lines.slice(0, 8).join('\n')).toContain('waits for an **approval**: it costs \\*money\\*');
     expect(lines.slice(0, 10).join('\n')).toContain('{"cents":5}');
     expect(details(state)).toContain(`Send the signal \`approve\` with \`{"toolCallId":"${state.run?.calls[0]?.id}","by":"you"}\``);
+  });
+
+  test('says it in a way that is taken: who is asked has to say so', () => {
+    const groups = ['leads', 'owners'];
+    const { state } = resting(undefined, { groups, approvers: 2 });
+    expect(details(state)).toContain('for group leads, group owners · 0 of 2 agreed');
+    expect(details(state)).toContain('","by":"you","groups":["leads"]}`');
   });
 
   test('stays small and whole, whatever was said', () => {
