@@ -5,6 +5,7 @@ import { main as chat } from '../examples/chat';
 import { guarded, main as guardInput } from '../examples/guardrail-input';
 import { discreet, main as guardOutput } from '../examples/guardrail-output';
 import { main as guardTools, pricing } from '../examples/guardrail-tools';
+import { main as people, sales } from '../examples/people';
 import { main as refund, support } from '../examples/refund';
 import { type Agent, defineAgent } from '../src/agents';
 import { defaultModels } from '../src/models/registry';
@@ -57,6 +58,34 @@ test('the refund waits for its approval and is paid once', async () => {
   });
   expect(output).toBe('Done: refund 1: 12000 cents for order 812');
   expect(printed[0]).toMatch(/^refund_order .*waits for an approval: 120 dollars are above the limit of 50$/);
+}, 60_000);
+
+test('people find in the inbox what waits for them: a question, and a discount that the owners are asked about when the leads are too few', async () => {
+  const discount = (paint: unknown) => callTools([{ name: 'grant_discount', args: { customer: 'the school', paint, percent: 60 } }]);
+  const script = ({ turn, messages }: ScriptRequest) => {
+    const said = messages.at(-1)?.content;
+    if (turn === 0) return callTools([{ name: 'ask_human', args: { question: 'Which colour?' } }]);
+    return turn === 1 ? discount(said) : say(`Done: ${said}`);
+  };
+  const rig = await rigFor({ script, agents: [sales], workers: 0 });
+  const printed: string[] = [];
+  const output = await people({
+    print: (line) => printed.push(line),
+    worker: {
+      taskQueue: rig.taskQueue,
+      models: defaultModels({ openai: { baseUrl: rig.model.url } }),
+      workflowBundle: { codePath: workflowBundlePath() },
+      drainMs: 200,
+    },
+  });
+  expect(output).toBe('Done: 60 percent off blue paint for the school');
+  expect(printed).toEqual([
+    'sales asks: {"question":"Which colour?"}',
+    'grant_discount waits for leads: 60 percent is more than the usual 20',
+    'dana agrees',
+    'grant_discount waits for owners: 60 percent is more than the usual 20',
+    'kim agrees',
+  ]);
 }, 60_000);
 
 test('the chat goes on where it was, in another process', async () => {

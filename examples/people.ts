@@ -1,0 +1,91 @@
+/**
+ * What people decide: a discount that two of the leads must agree to, by a deadline at which the owners are asked instead, and a question
+ * to whoever is there. Nobody watches the thread: people find in the inbox what waits for them.
+ *
+ * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
+ * `npx tsx examples/people.ts "Give the painters' school 60 percent off, in a colour of their choice"`
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  createAskHuman,
+  createWorker,
+  defineAgent,
+  defineTool,
+  type InboxItem,
+  inProcessBus,
+  LonghaulClient,
+  type WorkerOptions,
+} from 'longhaul';
+import { z } from 'zod';
+
+const grantDiscount = defineTool({
+  name: 'grant_discount',
+  description: 'Grant a customer a discount on one kind of paint.',
+  input: z.object({ customer: z.string(), paint: z.string(), percent: z.number() }),
+  // Granting it twice is granting it once.
+  effect: 'keyed',
+  approval: {
+    when: ({ percent }) => percent > 20 && `${percent} percent is more than the usual 20`,
+    groups: ['leads'],
+    approvers: 2,
+    deadlineMs: 4_000, // Seconds, to see it happen; hours or days are as good.
+    onDeadline: [{ escalate: ['owners'] }, 'deny'],
+  },
+  execute: ({ customer, paint, percent }) => `${percent} percent off ${paint} paint for ${customer}`,
+});
+
+export const sales = defineAgent({
+  name: 'sales',
+  model: 'openai/gpt-5',
+  instructions: 'You grant discounts in a paint shop. Ask which paint if it is not known. Say what you did in one sentence.',
+  tools: [grantDiscount, createAskHuman({ deadlineMs: 60_000 })],
+});
+
+/** What each of them does about what waits. Lee, who is a lead too, is on holiday: so dana's agreement is one too few until the owners are asked. */
+async function answer(client: LonghaulClient, { threadId, agent, call }: InboxItem, print: (line: string) => void): Promise<void> {
+  const thread = client.attach(threadId);
+  if (call?.kind === 'question') {
+    print(`${agent} asks: ${call.arguments}`);
+    await thread.answer(call.toolCallId, 'blue', { by: 'dana' });
+  }
+  if (call?.kind !== 'approval') return;
+  const { toolCallId, name, reason, groups = [], votes = [] } = call;
+  const [by, group] = groups.includes('owners') ? ['kim', 'owners'] : ['dana', 'leads'];
+  if (votes.includes(by as string)) return;
+  print(`${name} waits for ${groups.join(', ')}: ${reason}`);
+  await thread.approve(toolCallId, { by, groups: [group as string] });
+  print(`${by} agrees`);
+}
+
+interface Setting {
+  input?: string;
+  print?: (line: string) => void;
+  /** Where worker and client meet; what is unset comes from the environment. */
+  worker?: Partial<WorkerOptions>;
+}
+
+export async function main({
+  input = "Give the painters' school 60 percent off, in a colour of their choice",
+  print = console.log,
+  worker: settings = {},
+}: Setting = {}): Promise<string> {
+  const bus = inProcessBus();
+  const worker = await createWorker({ agents: [sales], bus, ...settings });
+  const working = worker.run();
+  const client = await LonghaulClient.connect({ bus, taskQueue: worker.taskQueue });
+  try {
+    const thread = await client.start(sales, input);
+    const ended = new AbortController();
+    const result = thread.result().finally(() => ended.abort());
+    // A front end of people's own would do this: it knows no thread, only who looks at it.
+    while (!ended.signal.aborted) {
+      for (const item of await client.pending({ agent: 'sales' })) await answer(client, item, print);
+      await Promise.race([result, sleep(250)]);
+    }
+    return (await result).output;
+  } finally {
+    await client.close();
+    worker.shutdown();
+    await working;
+  }
+}
