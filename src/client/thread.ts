@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { QueryDefinition } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries, type Receipt, type updates } from '../contract/requests';
@@ -72,9 +72,21 @@ export class Thread {
     return this.#request('submitToolOutputs', { outputs, ...who }, id);
   }
 
-  /** Ends the run, aborting what it is doing; with `runId`, only if it is this one. */
-  cancel({ id, ...request }: CancelRequest & Once = {}): Promise<Receipt> {
-    return this.#request('cancel', request, id);
+  /**
+   * Ends the run, aborting what it is doing; with `runId`, only if it is this one. Where no worker is up to take it, the server keeps it for
+   * the next, and the receipt has `seq` 0.
+   */
+  async cancel({ id, ...request }: CancelRequest & Once = {}): Promise<Receipt> {
+    try {
+      return await this.#request('cancel', request, id);
+    } catch (error) {
+      if ((error as LonghaulError).code !== 'no-worker') throw error;
+      // Who cancels wants it to hold, also where nobody is up to take it: the server keeps a signal for the next worker.
+      await persist(this.client.temporal.connection, 'cancel', () =>
+        this.client.temporal.workflow.getHandle(this.id).signal('cancel', request),
+      );
+      return { accepted: true, seq: 0 };
+    }
   }
 
   /** Nothing new begins, neither a model call nor a tool, until it is resumed. What is under way ends. */
@@ -190,7 +202,8 @@ export class Thread {
       );
     }
     // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
-    const updateId = id ? `${name}:${id}` : randomUUID();
+    // Short, because the history has it five times.
+    const updateId = id ? `${name}:${id}` : randomBytes(9).toString('base64url');
     try {
       return await persist(
         temporal.connection,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { callTools, hang, say, slowly, stall } from '../../src/testing/model-server';
 import { defineTool, type ToolContext } from '../../src/tools';
-import { type Rig, startRig, until } from '../support/rig';
+import { collect, type Rig, startRig, until } from '../support/rig';
 import { expectPaired, gate, ofType, requestsOf, scenes, story, thrownBy, typesOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -256,4 +256,19 @@ test('from a cancel to the closed connection it takes less than half a second, n
   );
   const sorted = latencies.sort((a, b) => a - b);
   expect(sorted[18]).toBeLessThan(500);
+});
+
+test('[A99] a cancel that no worker is up to take is kept, and the run begins cancelled when one is', async () => {
+  const alone = await startRig({
+    script: () => say('never'),
+    agents: [defineAgent({ name: 'late', model: 'test-model', instructions: 'Help.' })],
+    workers: 0,
+    client: { requestTimeoutMs: 300 },
+  });
+  const thread = await alone.client.start('late', 'Begin.');
+  expect(await thread.cancel({ by: 'dana' })).toEqual({ accepted: true, seq: 0 });
+  await alone.addWorker();
+  const events = await collect(thread.events());
+  expect(events.at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { by: 'dana' } });
+  expect(alone.model.requests).toEqual([]);
 });
