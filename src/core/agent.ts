@@ -26,7 +26,7 @@ export interface Limits {
   /** Input and output tokens together, as the provider counts them. */
   tokens?: number;
   costUsd?: number;
-  /** Milliseconds at work: the time in which it rests for a person does not count. */
+  /** Milliseconds at work: the time in which it rests for a person, or is paused, does not count. */
   wallClockMs?: number;
   /** Tokens of the last call, about what the next one sends. */
   contextTokens?: number;

@@ -8,7 +8,7 @@ export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
 }
 
 /** Ten years: beyond what the server's timers are good for. */
-const longestMs = 10 * 365 * 24 * 3_600_000;
+export const longestMs = 10 * 365 * 24 * 3_600_000;
 const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";
 
 const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => boolean; what: string } } = {
@@ -17,8 +17,8 @@ const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => b
   groups: { fits: isNames, what: 'a list of names, at least one' },
   approvers: { fits: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
   deadlineMs: {
-    fits: (value) => typeof value === 'number' && value > 0 && value <= longestMs,
-    what: `milliseconds above 0, at most ${longestMs} (ten years)`,
+    fits: (value) => typeof value === 'number' && value >= 1 && value <= longestMs,
+    what: `milliseconds from 1, at most ${longestMs} (ten years)`,
   },
   onDeadline: {
     fits: (value) => isAction(value) || (Array.isArray(value) && value.length > 0 && value.every(isAction)),

@@ -1,4 +1,5 @@
 import type { AgentFacts } from './agent';
+import { bytesOf } from './context/carry';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus, isTerminal } from './event';
 import { strip } from './log';
@@ -6,7 +7,7 @@ import { addUsage, type Message, noUsage, type Usage } from './message';
 import { measure } from './metrics';
 import { noteReceipt } from './receipts';
 import { workedMs } from './spent';
-import type { AskState, CallState, Overrides, RunState, SentBack, ThreadState } from './state';
+import { type AskState, type CallState, isOver, type Overrides, type RunState, type SentBack, type ThreadState } from './state';
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
 
@@ -54,9 +55,12 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.run.created':
       return beginRun(state, event, extra.facts);
     case 'agent.run.status.changed':
-      return changeStatus(run, event.data.status, at);
+      return changeStatus(state, event.data.status, at);
     case 'agent.run.step.created':
-      if (run) run.turn = event.data.turn;
+      if (!run) return;
+      run.turn = event.data.turn;
+      // Said before there was more to do: only the last `done` ends the run.
+      delete run.finalMessage;
       return;
     case 'thread.message.queued':
       if (extra.sentBack && run) countSentBack(run.sentBack, extra.sentBack);
@@ -106,10 +110,10 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return extended(state, event.data);
     case 'agent.run.paused':
       state.paused = { ...event.data, since: at };
-      return;
+      return setClock(state, at);
     case 'agent.run.resumed':
       delete state.paused;
-      return;
+      return setClock(state, at);
     case 'agent.run.suspended':
       return suspended(run, event, at);
     case 'agent.run.summarized':
@@ -124,9 +128,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       state.closed = true;
       return;
     case 'thread.context.compacted':
-      if (extra.transcript) Object.assign(state, extra.transcript);
-      state.epoch += 1;
-      return;
+      return compacted(state, event, extra.transcript);
     default:
       if (isTerminal(event)) endRun(state, event, at);
   }
@@ -165,18 +167,32 @@ function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, 
     calls: [],
     opening,
   };
+  setClock(state, Date.parse(event.timestamp));
 }
 
-/** What rests does not work: the clock of `wallClockMs` stands still. */
-function changeStatus(run: RunState | null, status: RunState['status'], at: number): void {
+function changeStatus(state: ThreadState, status: RunState['status'], at: number): void {
+  const { run } = state;
   if (!run) return;
   run.status = status;
+  if (status !== 'requires_action' && status !== 'suspended') delete run.suspension;
+  setClock(state, at);
+}
+
+/** What rests, or is held by a pause, does not work: the clock of `wallClockMs` stands still. */
+function setClock({ run, paused }: ThreadState, at: number): void {
+  if (!run) return;
   if (run.restingSince !== undefined) {
     run.restedMs += at - run.restingSince;
     delete run.restingSince;
   }
-  if (status === 'requires_action' || status === 'suspended') run.restingSince = at;
-  else delete run.suspension;
+  if (run.status === 'requires_action' || run.status === 'suspended' || (paused && !isOver(run))) run.restingSince = at;
+}
+
+function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.compacted'>, transcript: Extra['transcript']): void {
+  // Measured again with the next call; until then a limit of context must not hold against what made way.
+  if (state.run) state.run.context = Math.round(state.run.context * Math.min(1, data.bytes / bytesOf(state.messages)));
+  if (transcript) Object.assign(state, transcript);
+  state.epoch += 1;
 }
 
 function queue(
@@ -331,7 +347,7 @@ function suspended(run: RunState | null, { data }: DurableEvent<'agent.run.suspe
 function endRun(state: ThreadState, event: DurableEvent<keyof typeof endStatus>, at: number): void {
   const { run } = state;
   if (!run) return;
-  changeStatus(run, endStatus[event.type], at);
+  changeStatus(state, endStatus[event.type], at);
   delete run.shell;
   delete run.limitAsk;
   run.endedAt = at;

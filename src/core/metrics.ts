@@ -8,7 +8,7 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
     case 'agent.run.summarized':
     case 'thread.message.completed': {
       const { model, usage, costUsd = 0, durationMs, attempts = [] } = event.data;
-      const spent = metrics.models[model] ?? { calls: 0, usage: noUsage, costUsd: 0, durationMs: 0, retries: 0, waitedMs: 0 };
+      const spent = known(metrics.models, model) ?? { calls: 0, usage: noUsage, costUsd: 0, durationMs: 0, retries: 0, waitedMs: 0 };
       metrics.models[model] = {
         calls: spent.calls + 1,
         usage: addUsage(spent.usage, usage),
@@ -24,7 +24,7 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
       // What never ran is not counted; a placeholder is, once its call is over.
       const { name, status, durationMs = 0 } = event.data;
       if ('background' in event.data || status === 'rejected' || status === 'denied' || status === 'skipped') return;
-      const spent = metrics.tools[name] ?? { calls: 0, failed: 0, timedOut: 0, durationMs: 0 };
+      const spent = known(metrics.tools, name) ?? { calls: 0, failed: 0, timedOut: 0, durationMs: 0 };
       metrics.tools[name] = {
         calls: spent.calls + 1,
         failed: spent.failed + (status === 'success' ? 0 : 1),
@@ -35,7 +35,7 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
     }
     case 'agent.hook.completed': {
       const { hook, durationMs, errors = [] } = event.data;
-      const spent = metrics.hooks[hook] ?? { calls: 0, errors: 0, durationMs: 0 };
+      const spent = known(metrics.hooks, hook) ?? { calls: 0, errors: 0, durationMs: 0 };
       metrics.hooks[hook] = {
         calls: spent.calls + 1,
         errors: spent.errors + errors.length,
@@ -50,4 +50,9 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
       return;
     }
   }
+}
+
+/** A tool may be called `constructor`. */
+function known<T>(counts: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(counts, name) ? counts[name] : undefined;
 }

@@ -77,7 +77,7 @@ export interface RunState extends Omit<Spent, 'turns'> {
   usage: Usage;
   startedAt: number;
   endedAt?: number;
-  /** Time in which it rested for a person, which `wallClockMs` does not count. */
+  /** Time in which it rested for a person or was paused, which `wallClockMs` does not count. */
   restedMs: number;
   /** Since when it rests, while it does. */
   restingSince?: number;
@@ -193,6 +193,8 @@ export interface ThreadState {
   hookErrors: Record<string, number>;
   /** The newest event that `on:event` has had. */
   delivered: number;
+  /** The transcript is to be shortened. Set where the thread goes on in a new execution before it was. */
+  compact?: boolean;
   /** Calls that go on behind their placeholder. */
   background: { id: string; name: string }[];
   /** Of this execution of the workflow; what came before stands in the executions before it. */

@@ -1,3 +1,4 @@
+import { longestMs } from '../core/ask-policy';
 import { show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
@@ -10,7 +11,7 @@ const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => bool
   users: { is: isNames, what: 'a list of names' },
   groups: { is: isNames, what: 'a list of names' },
   approvers: { is: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
-  deadlineMs: { is: (value) => typeof value === 'number' && value > 0, what: 'milliseconds above 0' },
+  deadlineMs: { is: (value) => typeof value === 'number' && value >= 1 && value <= longestMs, what: `milliseconds from 1 to ${longestMs}` },
   onDeadline: {
     is: (value) => Array.isArray(value) && value.every(isAction),
     what: "a list of 'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }",

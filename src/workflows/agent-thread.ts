@@ -11,7 +11,7 @@ import { resolveAgentOptions } from './activity-options';
 import { askModel, beforeModel, shorten, sumUp } from './ask-model';
 import { awaitBackground } from './background';
 import { carryOver, shouldCarryOver } from './carry-over';
-import { atLimit, gate, throwIfCancelled } from './gates';
+import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { handleRequests } from './requests';
@@ -48,7 +48,6 @@ export async function agentThread(input: ThreadInput, carried?: ThreadState): Pr
     const end = await runToRest(thread);
     if (end === 'carry-over') return carryOver(thread);
     if (thread.state.mode === 'one-shot') return closeWith(thread, end);
-    delete thread.cancelled;
   }
   await deliverEvents(thread);
   await condition(allHandlersFinished);
@@ -93,10 +92,7 @@ async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
   if (thread.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
     const calling = run.calls.some((call) => call.phase !== 'done');
-    if (!calling && shouldCarryOver(state, 'between turns')) {
-      await condition(allHandlersFinished);
-      return 'carry-over';
-    }
+    if (!calling && shouldCarryOver(state, 'between turns')) return 'carry-over';
     // Where an earlier execution left the run at rest, what it rests for; else the calls of the last answer; else a turn.
     const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? followCalls(thread) : takeTurn(thread));
     // A cancel that was accepted while the last step ended in good order still is one.
@@ -140,6 +136,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   takeInMessages(thread, waiting(state), stepId);
   if (thread.compact) shorten(thread, 'requested');
   const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
+  if (state.paused) await heldBack(thread);
   changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);
 
   const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
@@ -152,14 +149,15 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
 
   const { step, model } = asked;
   const { refusal, calls, finishReason, usage, opaque, attempt, failed, durationMs, costUsd, problems } = step;
-  for (const { call } of calls) {
-    record('thread.run.step.tool_call.created', { stepId, toolCall: { id: call.id, name: call.name } });
-    record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
-  }
   const toolCalls = calls.map(({ call }) => call);
   const said = { text: step.text, toolCalls, finishReason, usage };
   const told = hasHook(thread, 'after:llm') ? await runHook(thread, 'after:llm', said) : undefined;
   const text = told?.text ?? step.text;
+  // Not before: calls of an answer that a hook blocks would never have an outcome.
+  for (const call of toolCalls) {
+    record('thread.run.step.tool_call.created', { stepId, toolCall: { id: call.id, name: call.name } });
+    record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
+  }
   const message: AssistantMessage = {
     ...shell,
     content: text,

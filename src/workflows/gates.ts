@@ -31,12 +31,13 @@ export async function heldBack({ state }: Thread, otherwise: () => boolean = () 
   publishStatus(state);
 }
 
-/** The run rests: durable, for as long as it takes. Whoever answers sets it going again. */
-export async function restUntilAnswered(thread: Thread): Promise<'answered' | 'carry-over'> {
+/** The run rests: durable, for as long as it takes. Whoever answers sets it going again, and so does all that ends what is `held`. */
+export async function restUntilAnswered(thread: Thread, held: () => boolean = () => true): Promise<'answered' | 'carry-over'> {
   const { state, record } = thread;
-  const rests = () => state.run?.status === 'requires_action';
+  const unanswered = () => state.run?.status === 'requires_action';
+  const rests = () => unanswered() && held();
   // An execution that was begun at rest has said so already.
-  if (!rests()) {
+  if (!unanswered()) {
     changeStatus(thread, 'requires_action');
     record('thread.run.requires_action', { pending: pendingCalls(state) });
     publishStatus(state, 'rests');
@@ -44,6 +45,7 @@ export async function restUntilAnswered(thread: Thread): Promise<'answered' | 'c
   }
   await condition(() => !rests() || shouldCarryOver(state, 'idle'));
   if (rests()) return 'carry-over';
+  if (unanswered()) changeStatus(thread, 'in_progress', 'Continuing run.');
   publishStatus(state);
   return 'answered';
 }

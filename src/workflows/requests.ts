@@ -117,7 +117,10 @@ function acceptCompact(thread: Thread): void {
 }
 
 function acceptClose(thread: Thread, { cancel, reason, by }: CloseRequest): void {
-  if (cancel && activeRun(thread.state)) cancelRun(thread, { ...(reason && { reason }), ...(by && { by }) });
+  if (cancel) cancelRun(thread, { ...(reason && { reason }), ...(by && { by }) });
   if (!thread.state.closed) thread.record('thread.closed', { reason: 'requested' });
-  if (cancel) refuseQueue(thread, 'the thread was closed before it took the message in');
+  // A one-shot thread whose run has not begun yet ends with it, as any: cancelled.
+  if (cancel && (thread.state.mode === 'conversation' || activeRun(thread.state))) {
+    refuseQueue(thread, 'the thread was closed before it took the message in');
+  }
 }

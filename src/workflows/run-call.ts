@@ -7,6 +7,7 @@ import { toolSummary } from '../core/views';
 import { runToolOptions } from './activity-options';
 import { startBackground } from './background';
 import { callOf, finishCall } from './finish-call';
+import { heldBack } from './gates';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
 import type { Thread } from './thread';
@@ -16,12 +17,15 @@ type Runs = Extract<Verdict, { kind: 'run' }>;
 /** Further attempts that `after:tool` may ask for. */
 const mostRetries = 2;
 
-/** Runs one call, to its outcome. Rejects only where the run is cancelled, or a hook ends it. */
-export async function runCall(thread: Thread, id: string, verdict: Runs): Promise<void> {
+/** Runs one call, to its outcome. Rejects only where the run is cancelled, or a hook ends it; where all is `over` by then it does not begin. */
+export async function runCall(thread: Thread, id: string, verdict: Runs, over: () => boolean): Promise<void> {
   const { state, record } = thread;
   const run = state.run as RunState;
   const told = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
   if (told?.skip) return finishCall(thread, id, { status: 'success', output: toContent(told.mockResult) });
+  // What was asked for while the hook looked at it: a pause, or the end of the run.
+  if (state.paused) await heldBack(thread, over);
+  if (over() || run.calls.find((call) => call.id === id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });

@@ -86,6 +86,8 @@ async function askForAll(thread: Thread, run: RunState): Promise<void> {
     if (phase !== 'ready' || approved || (verdict.kind !== 'run' && verdict.kind !== 'external')) continue;
     const own = verdict.approval;
     const told = await runHook(thread, 'approve:tool', { call: callOf(thread, id), ...(own && { ask: own }) }, id);
+    // Someone may have refused another meanwhile, for good.
+    if (run.calls.find((call) => call.id === id)?.phase !== 'ready') continue;
     if (told?.approved === false) {
       refuseCall(thread, id, { reason: told.reason ?? 'a hook refused it', source: 'hook', ...(told.stop && { stop: true }) });
     } else if (told?.approved === true) {
@@ -141,7 +143,7 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
     while (!allDone()) {
       await condition(() => allDone() || rests() || (allHeld() && mayCarry()));
       if (allDone()) break;
-      carried = rests() ? (await restUntilAnswered(thread)) === 'carry-over' : true;
+      carried = rests() ? (await restUntilAnswered(thread, allHeld)) === 'carry-over' : true;
       // What follows the calls waits in vain from here on; the next execution takes them up where they are.
       if (carried) return 'carry-over';
     }
@@ -156,26 +158,26 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
 /** A chain by itself, of calls that nobody must agree to. */
 async function runInOrder(thread: Thread, chain: readonly string[]): Promise<Rested> {
   const { state } = thread;
+  const over = () => state.paused !== undefined && shouldCarryOver(state, 'idle');
   for (const id of chain) {
     // A cancelled call returns what it had to say; those behind it must not start.
     throwIfCancelled();
-    if (state.paused) {
-      await heldBack(thread, () => shouldCarryOver(state, 'idle'));
-      if (state.paused) return 'carry-over';
-    }
-    await start(thread, id);
+    if (state.paused) await heldBack(thread, over);
+    if (over()) return 'carry-over';
+    await start(thread, id, over);
+    if (over() && state.run?.calls.find((call) => call.id === id)?.phase === 'ready') return 'carry-over';
     mayFail(thread, id);
   }
   return undefined;
 }
 
 /** Runs a call that is ready, unless a limit came in between. */
-function start(thread: Thread, id: string): Promise<void> | undefined {
+function start(thread: Thread, id: string, over: () => boolean): Promise<void> | undefined {
   const { state } = thread;
   const call = state.run?.calls.find((c) => c.id === id);
   if (call?.phase !== 'ready' || call.verdict.kind !== 'run') return undefined;
   const spentUp = reached(state, Date.now(), ['tokens', 'costUsd', 'wallClockMs']);
-  if (!spentUp) return runCall(thread, id, call.verdict);
+  if (!spentUp) return runCall(thread, id, call.verdict, over);
   finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
   return undefined;
 }
@@ -194,7 +196,7 @@ async function followInOrder(thread: Thread, chain: readonly string[], over: () 
     if (state.paused && now()?.phase === 'ready') await heldBack(thread, over);
     if (over()) return;
     throwIfCancelled();
-    await start(thread, id);
+    await start(thread, id, over);
     mayFail(thread, id);
   }
 }

@@ -14,6 +14,7 @@ import { limitWords, type RunEnd } from '../core/decide';
 import { wordsOf } from '../core/log';
 import { type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { requestCancelOptions } from './activity-options';
+import { shorten } from './ask-model';
 import { skipCalls } from './finish-call';
 import { deliverEvents, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
@@ -26,7 +27,6 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   const { state, record } = thread;
   const run = state.run as RunState;
-  delete thread.compact;
   if (state.background.length > 0) {
     thread.scope.cancel();
     await condition(() => state.background.length === 0);
@@ -41,11 +41,15 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   takeInResults(thread);
   settleOwnWords(thread);
   const output = outputOf(state, end);
+  // Whoever asked for it was told yes.
+  if (thread.compact) shorten(thread, 'requested');
   // Hooks may look at the end of a run, not change it.
   await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
   // Last, so that what was said while the hooks ran is answered too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
   recordEnd(thread, end, output);
+  // One that is asked for from here on means the next run.
+  if (state.mode === 'conversation') delete thread.cancelled;
   publishStatus(state, 'ends');
   await deliverEvents(thread);
   return end;

@@ -19,7 +19,7 @@ export interface Thread {
   asking?: boolean;
   /** The newest event that `on:event` has had. Crosses continue-as-new with the state. */
   delivered: number;
-  /** The transcript is to be shortened before the next model call, or in a run of its own. No state either. */
+  /** The transcript is to be shortened before the next model call, at the end of the run, or in a run of its own. Crosses continue-as-new, too. */
   compact?: boolean;
 }
 
@@ -35,5 +35,12 @@ export function openThread(input: ThreadInput, carried?: ThreadState): Thread {
       overrides,
       queue: [{ id: newId('msg'), role: 'user', content: said }],
     });
-  return { state, record: recorder(state), input, scope: new CancellationScope(), delivered: state.delivered };
+  return {
+    state,
+    record: recorder(state),
+    input,
+    scope: new CancellationScope(),
+    delivered: state.delivered,
+    compact: state.compact === true,
+  };
 }

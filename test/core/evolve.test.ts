@@ -1,9 +1,13 @@
 import fc from 'fast-check';
+import { bytesOf } from '../../src/core/context/carry';
 import type { DurableEvent } from '../../src/core/event';
 import { isTerminal } from '../../src/core/event';
+import { evolve } from '../../src/core/evolve';
 import { join } from '../../src/core/log';
 import type { Message } from '../../src/core/message';
-import { transcriptRef } from '../../src/core/state';
+import { measure } from '../../src/core/metrics';
+import { workedMs } from '../../src/core/spent';
+import { newThread, transcriptRef } from '../../src/core/state';
 import { hashOf } from '../../src/core/transcript';
 import { plot, Story } from './story';
 
@@ -181,4 +185,45 @@ test('a message that made way is shown as gone, never as something else', () => 
   expect(state).toMatchObject({ epoch: 1, messages: [{ content: 'one' }], hash: hashOf([first!]) });
   const completed = state.log.find((record) => record.type === 'thread.message.completed')!;
   expect(join(completed, state).data).toMatchObject({ message: { content: '[no longer kept]' } });
+});
+
+test('what makes way takes its share of the context with it, until the next call measures it', () => {
+  const story = new Story().play([{ input: 'one', turns: [{ text: 'x'.repeat(1_000), calls: [], said: [] }], end: 'completed' }]);
+  const { state } = story;
+  const [first] = state.messages;
+  Object.assign(state.run!, { context: 10_000 });
+  const bytes = bytesOf(state.messages) / 4;
+  story.record(
+    'thread.context.compacted',
+    { reason: 'requested', prunedOutputs: 0, droppedMessages: 1, bytes },
+    { transcript: { messages: [first!], hash: hashOf([first!]) } },
+  );
+  expect(state.run?.context).toBe(2_500);
+});
+
+test('the clock of a run stands still while it is paused, also where it rests meanwhile, or was paused before it began', () => {
+  const state = newThread({ threadId: 't', agent: 'a', mode: 'conversation', overrides: {}, queue: [] });
+  const at = (ms: number, type: string, data: object = {}) =>
+    evolve(state, { seq: state.nextSeq, type, timestamp: new Date(ms).toISOString(), threadId: 't', runId: 'r', data } as never);
+  const worked = (now: number) => workedMs(state.run!, now);
+  at(0, 'agent.run.paused', { reason: 'p' });
+  at(1_000, 'agent.run.created', { initialMessages: [] });
+  expect(worked(5_000)).toBe(0);
+  at(5_000, 'agent.run.resumed');
+  at(7_000, 'agent.run.paused', { reason: 'p' });
+  at(8_000, 'agent.run.status.changed', { status: 'requires_action' });
+  at(9_000, 'agent.run.status.changed', { status: 'in_progress' });
+  expect(worked(10_000)).toBe(2_000);
+  at(10_000, 'agent.run.resumed');
+  expect(worked(11_000)).toBe(3_000);
+  at(12_000, 'agent.run.paused', { reason: 'p' });
+  at(13_000, 'thread.run.cancelled');
+  expect(worked(99_000)).toBe(4_000);
+});
+
+test('a tool is counted by its name, whatever that is', () => {
+  const { metrics } = newThread({ threadId: 't', agent: 'a', mode: 'conversation', overrides: {}, queue: [] });
+  const event = { type: 'agent.tool.execution.completed', data: { name: 'constructor', status: 'success', durationMs: 5 } };
+  measure(metrics, event as never, null);
+  expect(metrics.tools).toEqual({ constructor: { calls: 1, failed: 0, timedOut: 0, durationMs: 5 } });
 });

@@ -70,6 +70,8 @@ describe('an answer', () => {
       'ask wants 2 approvers, and names 1 users who may be one and no group',
     ],
     ['approve:tool', { ask: { deadlineMs: 0 } }, 'ask has deadlineMs'],
+    ['approve:tool', { ask: { deadlineMs: 0.5, onDeadline: ['ask-again'] } }, 'ask has deadlineMs, which must be milliseconds from 1'],
+    ['approve:tool', { ask: { deadlineMs: 1e20 } }, 'ask has deadlineMs'],
     ['approve:tool', { ask: { onDeadline: 'deny' } }, 'ask has onDeadline'],
     ['approve:tool', { ask: { onDeadline: [{ escalate: [] }] } }, 'ask has onDeadline'],
     ['approve:tool', { ask: { remember: [{ prefix: ['git'] }] } }, 'ask has remember'],
