@@ -20,6 +20,12 @@ export async function stillPending(thread: Thread, pending: PendingCall[]): Prom
   return (await thread.pending()).filter((call) => ids.has(call.toolCallId));
 }
 
+/** Whether someone is among those who are asked. Whether they are who they say, nobody here can tell. */
+export function isFor({ users, groups }: PendingCall, who: { by?: string; groups?: string[] }): boolean {
+  if (!users && !groups) return true;
+  return users?.includes(who.by ?? '') === true || groups?.some((group) => who.groups?.includes(group)) === true;
+}
+
 export function nobody(thread: Thread): Approvals {
   return {
     offer: async (pending) => ((await stillPending(thread, pending)).length > 0 ? 'nobody' : 'answering'),

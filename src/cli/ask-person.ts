@@ -3,7 +3,7 @@ import type { Thread } from '../client';
 import { limitNames } from '../core/agent';
 import type { PendingCall } from '../core/event';
 import { parseObject } from '../core/json';
-import { type Approvals, stillPending } from './approvals';
+import { type Approvals, isFor, stillPending } from './approvals';
 import { lineOf } from './exit';
 import { NoAnswer, type Prompt } from './prompt';
 import { questionOf, rulesWords, whomWords } from './render-people';
@@ -37,8 +37,8 @@ export function askPerson(thread: Thread, person: Person): Approvals {
   return {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
-        // An output is nobody's to type in; and who has agreed already waits for the others.
-        if (call.kind === 'output' || (person.by && call.votes?.includes(person.by))) continue;
+        // An output is nobody's to type in; who is not asked can't answer; and who has agreed already waits for the others.
+        if (call.kind === 'output' || !isFor(call, person) || (person.by && call.votes?.includes(person.by))) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
       }
       return 'answering';

@@ -1,5 +1,5 @@
 import type { Thread } from '../client';
-import { type AgentEvent, isTerminal, type TerminalEvent } from '../core/event';
+import { type AgentEvent, isTerminal, type PendingCall, type TerminalEvent } from '../core/event';
 import type { Approvals } from './approvals';
 import { exit } from './exit';
 import type { Output } from './output';
@@ -27,12 +27,19 @@ export async function follow(thread: Thread, { from, output, approvals, signal }
     const settled = settledBy(event, asleep);
     if (settled !== undefined) approvals.decided(settled);
     if (event.type === 'agent.run.resumed') approvals.resumed?.();
-    const pending = restsOn(event);
+    const pending = restsOn(event) ?? (await askedAnew(thread, event));
     if (pending && (await approvals.offer(pending)) === 'nobody') return { end: 'waits' };
     if (event.type === 'agent.run.paused' && (await approvals.paused?.()) === 'nobody') return { end: 'waits' };
   }
   if (signal?.aborted || !last) return { end: 'left' };
   return { end: last };
+}
+
+/** A deadline passed, and whoever is here may be among those who are asked now. */
+async function askedAnew(thread: Thread, event: AgentEvent): Promise<PendingCall[] | undefined> {
+  if (event.type !== 'agent.approval.escalated') return undefined;
+  const { toolCallId } = event.data;
+  return (await thread.pending()).filter((call) => call.toolCallId === toolCallId);
 }
 
 /** What need not be answered any more. */

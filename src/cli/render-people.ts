@@ -33,6 +33,9 @@ export const shownOfPeople: Shown = {
   },
   'agent.approval.decided': ({ toolCallId, approved, by, reason, editedArguments, source, remembered, stop }, state) => {
     const { paint } = state.options;
+    // From now on it is shown as it will run.
+    const call = state.calls.get(toolCallId);
+    if (call && editedArguments !== undefined) state.calls.set(toolCallId, { ...call, arguments: editedArguments });
     const what = approved ? paint.green('approved') : paint.red('refused');
     const who = by ? ` by ${printable(by)}` : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
     const edited = editedArguments === undefined ? '' : ` with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
@@ -100,7 +103,7 @@ export function questionOf({ name, arguments: args }: PendingCall): string {
 /** Who is asked, how many must agree, and until when. */
 export function whomWords({ users = [], groups = [], approvers = 1, dueAt, votes = [] }: Asked & { votes?: string[] }): string {
   const who = [...users, ...groups.map((group) => `group ${group}`)].map(printable).join(', ');
-  const many = approvers > 1 ? `${votes.length > 0 ? `${votes.length} of ` : ''}${approvers} must agree` : '';
+  const many = approvers < 2 ? '' : votes.length > 0 ? `${votes.length} of ${approvers} agreed` : `${approvers} must agree`;
   return [who, many, dueAt ? `until ${minute(dueAt)}` : ''].filter(Boolean).join(' · ');
 }
 

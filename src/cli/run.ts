@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
 import type { PendingCall } from '../core/event';
 import { answerHint, shellWord } from './answer-hint';
-import { type Approvals, nobody, yesToAll } from './approvals';
+import { type Approvals, isFor, nobody, yesToAll } from './approvals';
 import { askPerson } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
@@ -49,8 +49,9 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   const leaving = new AbortController();
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true;
   const hint = answerHint(thread.id);
-  // What is asked here, or agreed to, needs no command; an output can only come from outside.
-  const answeredHere = ({ kind }: PendingCall) => (yes ? kind === 'approval' : interactive && kind !== 'output');
+  // What is asked here, or agreed to, needs no command; an output can only come from outside, and what is for others only from them.
+  const who = { ...(options.by && { by: options.by }), ...(options.group && { groups: options.group }) };
+  const answeredHere = (call: PendingCall) => isFor(call, who) && (yes ? call.kind === 'approval' : interactive && call.kind !== 'output');
   const output = createOutput({
     format: formatOf(options),
     about: { ...(model && { model }) },

@@ -65,6 +65,18 @@ test('a person sees all of the arguments and says yes', async () => {
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'] }]);
 });
 
+test('what is for others is not asked of whoever is here; what is for them, too, is', async () => {
+  const { approvals, answer, told, state } = scene();
+  state.pending = [
+    { ...call, toolCallId: 'theirs', groups: ['owners'], users: ['kim'] },
+    { ...call, groups: ['owners', 'leads'] },
+  ];
+  await approvals.offer(state.pending);
+  await answer('Run deploy?', 'y');
+  await until('it is approved', () => told.length === 1);
+  expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'] }]);
+});
+
 test('a person says no, and why', async () => {
   const { approvals, answer, told } = scene();
   await approvals.offer([call]);

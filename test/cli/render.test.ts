@@ -183,6 +183,9 @@ describe('tool calls', () => {
     expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: true, editedArguments: '{"command":"ls"}' })])).toBe(
       '  approved with other arguments: ls\n',
     );
+    const decided = event('agent.approval.decided', { toolCallId: call.id, approved: true, editedArguments: '{"command":"ls"}' });
+    const runs = event('agent.tool.execution.started', { stepId: 's', toolCallId: call.id, name: 'shell' });
+    expect(shown([made, decided, runs])).toBe('  approved with other arguments: ls\n▸ shell ls\n');
   });
 });
 
