@@ -6,6 +6,8 @@ import type { Thread } from './thread';
 export function cancelRun(thread: Thread, { reason, by }: CancelRequest): void {
   if (thread.cancelled) return;
   thread.cancelled = { ...(reason && { reason }), ...(by && { by }) };
+  // A pause is of the run that is cancelled; left there, it would hold up the next.
+  if (thread.state.paused) thread.record('agent.run.resumed', { ...(by && { by }), reason: 'cancelled' });
   if (activeRun(thread.state)) changeStatus(thread, 'cancelling', reason);
   thread.scope.cancel();
 }

@@ -124,6 +124,19 @@ test('[A114] a cancel ends a run that is paused, before a model call and between
   }
 });
 
+test('[A114] a cancel of a run that is paused releases the pause: the next run is not held up', async () => {
+  const lone = await startRig({ script: () => say('there'), agents: [walker], workers: 0 });
+  const thread = await lone.client.start(walker, 'Walk.', { mode: 'conversation' });
+  const handle = lone.client.temporal.workflow.getHandle(thread.id);
+  await handle.signal('pause', { reason: 'not yet' });
+  await handle.signal('cancel', { reason: 'not at all' });
+  await lone.addWorker();
+  expect((await story(thread)).at(-1)?.type).toBe('thread.run.cancelled');
+  expect(await thread.isPaused()).toBe(false);
+  await thread.send('Walk after all.');
+  expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'there' } });
+});
+
 test('a thread that is paused before its run begins calls no model until it is resumed', async () => {
   const lone = await startRig({ script: () => say('there'), agents: [walker], workers: 0 });
   const thread = await lone.client.start(walker, 'Walk.');
