@@ -137,7 +137,7 @@ export function loadAgents(file: string): Agent[] {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
   // Node 20.19 and later load ES modules this way too.
-  const module: Record<string, unknown> = createRequire(__filename)(path);
+  const module = required(path);
   const found = new Set(
     Object.values(module)
       .flatMap((value) => [value, ...Object.values((value as object) ?? {})])
@@ -146,6 +146,18 @@ export function loadAgents(file: string): Agent[] {
   );
   if (found.size === 0) throw new Error(`${path} exports no agent. Export what defineAgent returns.`);
   return [...found];
+}
+
+function required(path: string): Record<string, unknown> {
+  try {
+    return createRequire(__filename)(path);
+  } catch (error) {
+    const { name, message } = (error ?? {}) as Error;
+    // Node 20 reads no types; where tsx is loaded, as in a checkout, this is a mistake in the file.
+    const typed =
+      name === 'SyntaxError' && /\.[cm]?ts$/.test(path) ? ' It is TypeScript: compile it, or set NODE_OPTIONS="--import tsx".' : '';
+    throw new Error(`The agents' file ${path} can't be loaded: ${message ?? error}.${typed}`, { cause: error });
+  }
 }
 
 function isAgent(value: unknown): value is Agent {

@@ -120,7 +120,8 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined
     case 'suspended':
       return `suspended until a reply to "${words(fact.correlationId)}"`;
     case 'request-rejected':
-      return `${pc.yellow('not followed')} ${printable(fact.request)}: ${words(fact.reason)}`;
+      // A reason mostly begins with the request's name.
+      return `${pc.yellow('not followed')} ${printable(fact.request)}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
     case 'message-superseded':
       return `${pc.yellow('message not taken in')}: ${words(fact.reason)}`;
     case 'ended':
