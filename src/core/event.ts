@@ -32,7 +32,13 @@ export interface DurableEventData {
     problems?: string[];
   };
   /** The model's message was announced and will not be whole: the call failed, was cancelled, or made way for a message that could not wait. */
-  'thread.message.incomplete': { stepId: string; messageId: string; reason: 'failed' | 'cancelled' | 'superseded' };
+  'thread.message.incomplete': {
+    stepId: string;
+    messageId: string;
+    reason: 'failed' | 'cancelled' | 'superseded';
+    /** Where the answer came and was not let pass: what it cost all the same. */
+    spent?: SpentOnCall;
+  };
   'thread.run.step.tool_call.created': { stepId: string; toolCall: Pick<ToolCall, 'id' | 'name'> };
   'thread.run.step.tool_call.completed_by_llm': { stepId: string; toolCall: ToolCall };
   'agent.tool.execution.started': { stepId: string; toolCallId: string; name: string };
@@ -149,6 +155,15 @@ export interface DurableEventData {
 
 /** When a message that is sent while a run is going is taken in. `now` aborts the model call under way; `after-run` begins the next run. */
 export type Delivery = 'next-turn' | 'now' | 'after-run';
+
+/** What a model call cost. `costUsd` where the model's price is known; `attempts`: those that failed before. */
+export interface SpentOnCall {
+  usage: Usage;
+  model: string;
+  durationMs: number;
+  costUsd?: number;
+  attempts?: FailedAttempt[];
+}
 
 /** Who is asked, and until when. */
 export interface Asked {

@@ -72,7 +72,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return joined(state, event);
     case 'thread.message.incomplete':
       if (run) delete run.shell;
-      return;
+      return event.data.spent && spend(state, event.data.spent);
     case 'thread.message.completed':
       return answered(state, event, extra.verdicts ?? [], at);
     case 'agent.approval.requested':

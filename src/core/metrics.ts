@@ -6,8 +6,11 @@ import type { Metrics, RunState } from './state';
 export function measure(metrics: Metrics, event: DurableEvent, run: RunState | null): void {
   switch (event.type) {
     case 'agent.run.summarized':
+    case 'thread.message.incomplete':
     case 'thread.message.completed': {
-      const { model, usage, costUsd = 0, durationMs, attempts = [] } = event.data;
+      const told = event.type === 'thread.message.incomplete' ? event.data.spent : event.data;
+      if (!told) return;
+      const { model, usage, costUsd = 0, durationMs, attempts = [] } = told;
       const spent = known(metrics.models, model) ?? { calls: 0, usage: noUsage, costUsd: 0, durationMs: 0, retries: 0, waitedMs: 0 };
       metrics.models[model] = {
         calls: spent.calls + 1,

@@ -33,7 +33,9 @@ export function checkOverrides(fields: Record<string, unknown>): string | undefi
   return checkSettings(settings) ?? checkLimits(limits) ?? checkLimits(threadLimits, 'threadLimits') ?? checkTools(tools);
 }
 
+/** With what goes beside a transcript into the next execution, which takes 2 MiB in all, once as state and once as input. */
 const mostToolBytes = 100_000;
+const mostSettingsBytes = 100_000;
 
 function checkTools(tools: unknown): string | undefined {
   if (tools === undefined) return undefined;
@@ -77,7 +79,8 @@ export function checkSettings(settings: unknown): string | undefined {
   }
   if (providerOptions !== undefined && !isObject(providerOptions))
     return `settings.providerOptions must be an object; it is ${show(providerOptions)}`;
-  return undefined;
+  const bytes = bytesOf(settings);
+  return bytes > mostSettingsBytes ? `settings have ${bytes} bytes; at most ${mostSettingsBytes} go with a request` : undefined;
 }
 
 export function checkLimits(limits: unknown, field = 'limits'): string | undefined {

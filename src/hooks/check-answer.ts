@@ -15,7 +15,6 @@ type Check = (value: unknown) => string | undefined;
 /** Merged answers are one payload, of which the server takes 2 MiB: the largest fields of one name stay below it together. */
 const maxArgumentBytes = 500_000;
 const maxInstructionBytes = 500_000;
-const maxSettingsBytes = 200_000;
 const maxWordBytes = 4_000;
 
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `must be true or false; it is ${show(value)}`);
@@ -49,7 +48,7 @@ const checks: { [N in HookName]: Record<keyof HookAnswer[N], Check> } = {
   'pause:check': { pause: flag, reason: text(maxWordBytes) },
   'before:llm': {
     model: words(),
-    settings: within(maxSettingsBytes, checkSettings),
+    settings: checkSettings,
     instructions: text(maxInstructionBytes),
     skip: flag,
     block: words(),

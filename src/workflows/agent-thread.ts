@@ -8,7 +8,7 @@ import type { AssistantMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { resolveAgentOptions } from './activity-options';
-import { askModel, beforeModel, shorten, sumUp } from './ask-model';
+import { type Asked, afterModel, askModel, beforeModel, shorten, sumUp } from './ask-model';
 import { awaitBackground } from './background';
 import { carryOver, shouldCarryOver } from './carry-over';
 import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
@@ -147,13 +147,23 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
     return undefined;
   }
 
-  const { step, model } = asked;
+  const told = hasHook(thread, 'after:llm') ? await afterModel(thread, asked, shell.id) : undefined;
+  const next = takeAnswer(thread, asked, shell, told?.text ?? asked.step.text);
+  if (!next) return undefined;
+  return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
+}
+
+/** The answer joins the transcript, `text` being its words as the hooks let them pass. Returns what it means for the run. */
+function takeAnswer(
+  { state, record }: Thread,
+  { step, model }: Asked,
+  shell: AssistantMessage,
+  text: string,
+): RunEnd | SendBack | undefined {
+  const stepId = stepIdOf(state.run as RunState);
   const { refusal, calls, finishReason, usage, opaque, attempt, failed, durationMs, costUsd, problems } = step;
   const toolCalls = calls.map(({ call }) => call);
-  const said = { text: step.text, toolCalls, finishReason, usage };
-  const told = hasHook(thread, 'after:llm') ? await runHook(thread, 'after:llm', said) : undefined;
-  const text = told?.text ?? step.text;
-  // Not before: calls of an answer that a hook blocks would never have an outcome.
+  // Not before the hooks: calls of an answer that one blocks would never have an outcome.
   for (const call of toolCalls) {
     record('thread.run.step.tool_call.created', { stepId, toolCall: { id: call.id, name: call.name } });
     record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
@@ -182,10 +192,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
     },
     { verdicts: calls.map(({ verdict }) => verdict) },
   );
-
-  const next = afterAnswer(state, { finishReason, calls: calls.length, text: refusal || text, ...(problems && { problems }) });
-  if (!next) return undefined;
-  return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
+  return afterAnswer(state, { finishReason, calls: calls.length, text: refusal || text, ...(problems && { problems }) });
 }
 
 /** The calls of the last answer, to their outcomes, and what they mean for the run. */

@@ -3,7 +3,8 @@ import { type Activities, type CallModelRequest, failureTypes, type ModelStep } 
 import type { ModelSettings } from '../core/agent';
 import { bytesOf, fit } from '../core/context/carry';
 import { limitWords, type RunEnd } from '../core/decide';
-import type { DurableEventData } from '../core/event';
+import type { SpentOnCall } from '../core/event';
+import type { HookAnswer } from '../core/hooks';
 import { type Message, noUsage } from '../core/message';
 import { inForce, type RunState, stepIdOf, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -41,6 +42,26 @@ export async function beforeModel(thread: Thread): Promise<ModelWishes> {
     ...(told?.settings && { settings: { ...settings, ...told.settings } }),
     ...(told?.instructions && { instructions: told.instructions }),
   };
+}
+
+/** What hooks say about an answer. Where they don't let it pass it was paid for all the same, and that is told. */
+export async function afterModel(thread: Thread, asked: Asked, messageId: string): Promise<HookAnswer['after:llm'] | undefined> {
+  const { text, calls, finishReason, usage } = asked.step;
+  try {
+    return await runHook(thread, 'after:llm', { text, toolCalls: calls.map(({ call }) => call), finishReason, usage });
+  } catch (error) {
+    thread.record('thread.message.incomplete', {
+      stepId: stepIdOf(thread.state.run as RunState),
+      messageId,
+      reason: isCancellation(error) ? 'cancelled' : 'failed',
+      spent: spentOn(asked),
+    });
+    throw error;
+  }
+}
+
+function spentOn({ step: { usage, durationMs, costUsd, failed }, model }: Asked): SpentOnCall {
+  return { usage, model, durationMs, ...(costUsd !== undefined && { costUsd }), ...(failed && { attempts: failed }) };
 }
 
 /** One model call. `superseded`: a message came that could not wait for its end. */
@@ -180,7 +201,7 @@ export async function sumUp(thread: Thread, end: Extract<RunEnd, { type: 'incomp
 export async function closingWords(thread: Thread, prompt: string, otherwise: string): Promise<string> {
   const { state, record } = thread;
   const stepId = stepIdOf(state.run as RunState);
-  let spent: Pick<DurableEventData['agent.run.summarized'], 'usage' | 'model' | 'durationMs' | 'costUsd' | 'attempts'> = {
+  let spent: SpentOnCall = {
     usage: noUsage,
     model: inForce(state).model ?? '',
     durationMs: 0,
@@ -188,12 +209,12 @@ export async function closingWords(thread: Thread, prompt: string, otherwise: st
   try {
     // What guards the model's answers guards these words, too.
     const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
-    const { step, model } = await ask(thread, newId('msg'), { ...wishes, closing: { prompt } });
-    const { text, usage, finishReason, durationMs, costUsd, failed } = step;
-    spent = { usage, model, durationMs, ...(costUsd !== undefined && { costUsd }), ...(failed && { attempts: failed }) };
+    const asked = await ask(thread, newId('msg'), { ...wishes, closing: { prompt } });
+    spent = spentOn(asked);
+    const { text, usage, finishReason, refusal } = asked.step;
     const said = { text, toolCalls: [], finishReason, usage };
     const told = hasHook(thread, 'after:llm') ? await runHook(thread, 'after:llm', said) : undefined;
-    const output = (step.refusal || (told?.text ?? text)).trim() || otherwise;
+    const output = (refusal || (told?.text ?? text)).trim() || otherwise;
     record('agent.run.summarized', { stepId, output, ...spent });
     return output;
   } catch (error) {

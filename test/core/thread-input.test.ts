@@ -40,6 +40,7 @@ test.each([
   [{ ...good, settings: { maxTokens: 0 } }, 'settings.maxTokens must be a whole number above 0'],
   [{ ...good, settings: { toolChoice: 'shell' } }, 'settings.toolChoice must be "auto"'],
   [{ ...good, settings: { providerOptions: 'x' } }, 'settings.providerOptions must be an object'],
+  [{ ...good, settings: { providerOptions: { x: 'x'.repeat(100_000) } } }, 'at most 100000 go with a request'],
   [{ ...good, limits: 5 }, 'limits must be an object'],
   [{ ...good, limits: { turns: 1.5 } }, 'limits.turns must be a whole number, 0 or more; it is 1.5'],
   [{ ...good, limits: { token: 5 } }, 'limits.token is not a limit; known are turns, toolRounds, toolCalls, tokens'],

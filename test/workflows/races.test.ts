@@ -337,6 +337,10 @@ test('calls of an answer that a hook blocked are not told of, as they will never
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'blocked_by_hook' } });
   expect(typesOf(told).filter((type) => type.includes('tool_call'))).toEqual([]);
+  // It was paid for all the same.
+  const usage = await handleOf(thread).query<{ run: { inputTokens: number }; metrics: { models: object } }>('usage');
+  expect(usage.run.inputTokens).toBeGreaterThan(0);
+  expect(usage.metrics.models).toMatchObject({ 'test-model': { calls: 1 } });
 });
 
 test('a context that reached its limit is below it again once it was shortened', async () => {
