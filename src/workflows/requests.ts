@@ -34,19 +34,34 @@ import type { Thread } from './thread';
  */
 export function handleRequests(thread: Thread): void {
   const { state } = thread;
-  request<CancelRequest>(thread, 'cancel', (payload) => checkCancel(state, payload), cancelRun);
-  request<SendRequest>(thread, 'sendMessage', (payload) => checkSend(state, payload), acceptMessage);
-  request<SubmitRequest>(thread, 'submitToolOutputs', (payload) => checkSubmit(state, payload), acceptOutputs);
-  request<DecisionRequest>(thread, 'approve', (payload) => checkDecision(state, payload), acceptDecision);
-  request<PauseRequest>(thread, 'pause', (payload) => checkPause(state, payload), acceptPause);
-  request<PauseRequest>(thread, 'resume', (payload) => checkResume(state, payload), acceptResume);
-  request<object>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact);
-  request<CloseRequest>(thread, 'close', (payload) => checkClose(state, payload), acceptClose);
-  setDefaultSignalHandler((name) => {
+  const takes: Record<RequestName, Take> = {
+    cancel: request<CancelRequest>(thread, 'cancel', (payload) => checkCancel(state, payload), cancelRun),
+    sendMessage: request<SendRequest>(thread, 'sendMessage', (payload) => checkSend(state, payload), acceptMessage),
+    submitToolOutputs: request<SubmitRequest>(thread, 'submitToolOutputs', (payload) => checkSubmit(state, payload), acceptOutputs),
+    approve: request<DecisionRequest>(thread, 'approve', (payload) => checkDecision(state, payload), acceptDecision),
+    pause: request<PauseRequest>(thread, 'pause', (payload) => checkPause(state, payload), acceptPause),
+    resume: request<PauseRequest>(thread, 'resume', (payload) => checkResume(state, payload), acceptResume),
+    compact: request<object>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact),
+    close: request<CloseRequest>(thread, 'close', (payload) => checkClose(state, payload), acceptClose),
+  };
+  // First, and for all names: what came before the thread began is handed over in the order in which it came, not name by name.
+  setDefaultSignalHandler((name, payload) => {
+    if (Object.hasOwn(takes, name)) return takes[name as RequestName].signal(payload);
     const reason = `there is no signal "${excerpt(name, 100)}"; known are ${Object.keys(signals).join(', ')}`;
     thread.record('agent.request.rejected', { request: excerpt(name, 100), reason });
   });
+  for (const [name, { signal, update, validator }] of Object.entries(takes) as [RequestName, Take][]) {
+    setHandler(signals[name], signal, { description: descriptions[name] });
+    setHandler(updates[name], update, { description: descriptions[name], validator });
+  }
   answerQueries(thread);
+}
+
+/** What takes one request, in either form. */
+interface Take {
+  signal(payload?: unknown): Promise<void>;
+  update(payload?: unknown): Promise<Receipt>;
+  validator(payload?: unknown): void;
 }
 
 function request<T>(
@@ -54,16 +69,15 @@ function request<T>(
   name: RequestName,
   check: (payload: unknown) => Checked<T>,
   accept: (thread: Thread, request: T) => void | string | Promise<void>,
-): void {
+): Take {
   const understand = (payload: unknown): T => {
     const undecodable = decodeFailureOf(payload);
     const checked: Checked<T> = undecodable ? { ok: false, reason: `${name}: the payload can't be read: ${undecodable}` } : check(payload);
     if (!checked.ok) throw ApplicationFailure.nonRetryable(checked.reason, 'InvalidRequest');
     return checked.request;
   };
-  setHandler(
-    signals[name],
-    async (payload?: unknown) => {
+  return {
+    async signal(payload) {
       try {
         await accept(thread, understand(payload));
       } catch (error) {
@@ -71,16 +85,12 @@ function request<T>(
         thread.record('agent.request.rejected', { request: name, reason });
       }
     },
-    { description: descriptions[name] },
-  );
-  setHandler(
-    updates[name],
-    async (payload?: unknown): Promise<Receipt> => {
+    async update(payload) {
       const id = await accept(thread, understand(payload));
       return { accepted: true, seq: thread.state.nextSeq - 1, ...(id && { id }) };
     },
-    { description: descriptions[name], validator: (payload?: unknown) => void understand(payload) },
-  );
+    validator: (payload) => void understand(payload),
+  };
 }
 
 const descriptions: Record<RequestName, string> = {
