@@ -87,7 +87,7 @@ export class LonghaulClient {
     const { id = `thread_${randomUUID().slice(0, 13)}`, taskQueue = this.taskQueue, ...settings } = options;
     const name = typeof agent === 'string' ? agent : agent.name;
     const request: ThreadInput = { agent: name, input, ...settings };
-    const wrong = checkThreadInput(request);
+    const wrong = id.trim() === '' ? 'the id is blank; leave it out to have one made' : checkThreadInput(request);
     if (wrong) throw new LonghaulError('invalid-input', `The thread was not started: ${wrong}`);
     const digest = digestOf(request);
     const task = textOf(input) || '(image)';

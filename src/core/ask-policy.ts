@@ -57,15 +57,15 @@ function contradictions({ users, groups, approvers = 1, deadlineMs }: AskPolicy,
   return problems;
 }
 
-function isText(value: unknown): boolean {
+export function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-function isNames(value: unknown): boolean {
+export function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every(isText);
 }
 
-function isAction(value: unknown): boolean {
+export function isAction(value: unknown): boolean {
   if (isObject(value)) return Object.keys(value).join() === 'escalate' && isNames(value.escalate);
   return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
 }

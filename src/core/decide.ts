@@ -24,16 +24,15 @@ export interface SendBack {
 }
 
 const beforeModel = ['turns', 'tokens', 'costUsd', 'wallClockMs', 'contextTokens'] as const;
-const beforeTool = ['toolRounds', 'toolCalls', 'tokens', 'costUsd', 'wallClockMs'] as const;
 
 /** Asked before each model call: the limit that forbids it. `now`: milliseconds since 1970. */
 export function beforeTurn(state: ThreadState, now: number): Reached | undefined {
   return reached(state, now, beforeModel);
 }
 
-/** Asked before each tool call. */
+/** Asked before each tool call, beside the limits of calls and rounds. */
 export function beforeCall(state: ThreadState, now: number): Reached | undefined {
-  return reached(state, now, beforeTool);
+  return reached(state, now, ['tokens', 'costUsd', 'wallClockMs']);
 }
 
 /** What a limit is, in words for a person. */

@@ -1,4 +1,4 @@
-import { longestMs } from '../core/ask-policy';
+import { isAction, isNames, isText, longestMs } from '../core/ask-policy';
 import { show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
@@ -33,19 +33,6 @@ export function problemOfAsk(value: unknown): string | undefined {
     return `wants ${approvers} approvers, and names ${new Set(users).size} users who may be one and no group`;
   }
   return bytesOf(value) > maxBytes ? `has ${bytesOf(value)} bytes; at most ${maxBytes}` : undefined;
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== '';
-}
-
-function isNames(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isText);
-}
-
-function isAction(value: unknown): boolean {
-  if (isObject(value)) return Object.keys(value).join() === 'escalate' && isNames(value.escalate);
-  return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
 }
 
 function isRule(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { ApplicationFailure, condition } from '@temporalio/workflow';
-import { limitWords, type RunEnd } from '../core/decide';
+import { beforeCall, limitWords, type RunEnd } from '../core/decide';
 import { excessCalls, reached } from '../core/spent';
 import { type CallState, inForce, type RunState } from '../core/state';
 import type { ToolStrategy } from '../core/tool';
@@ -62,7 +62,7 @@ function isLimited({ state }: Thread, run: RunState): boolean {
 async function limitCalls(thread: Thread, run: RunState): Promise<RunEnd | Rested> {
   const { state, record } = thread;
   const now = Date.now();
-  const spentUp = reached(state, now, ['tokens', 'costUsd', 'wallClockMs']);
+  const spentUp = beforeCall(state, now);
   const noRound = run.roundOf === run.turn ? undefined : reached(state, now, ['toolRounds']);
   const open = run.calls.filter(({ phase, verdict }) => phase === 'ready' && (verdict.kind === 'run' || verdict.kind === 'external'));
   const { excess, at } = excessCalls(state, now, open, noRound ?? spentUp);
@@ -176,7 +176,7 @@ function start(thread: Thread, id: string, over: () => boolean): Promise<void> |
   const { state } = thread;
   const call = state.run?.calls.find((c) => c.id === id);
   if (call?.phase !== 'ready' || call.verdict.kind !== 'run') return undefined;
-  const spentUp = reached(state, Date.now(), ['tokens', 'costUsd', 'wallClockMs']);
+  const spentUp = beforeCall(state, Date.now());
   if (!spentUp) return runCall(thread, id, call.verdict, over);
   finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
   return undefined;
