@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineAgent } from '../src/agents/define-agent';
-import { defineTool } from '../src/tools/define-tool';
+import { type Agent, defineAgent } from '../src/agents/define-agent';
+import { defineTool, type ToolDefinition } from '../src/tools/define-tool';
 import { now } from './numbers';
 
 /** Words that compress about as badly as real ones, and are the same in every run. */
@@ -28,46 +28,32 @@ const input = z.object({
   limit: z.number().int().describe('At most so many lines.'),
 });
 
-/** A prompt of 2,000 characters and ten tools, each of which answers with 4,096 bytes at once. */
-export const agent = defineAgent({
-  name: 'bench',
-  model: 'bench-model',
-  instructions: systemPrompt,
-  limits: { turns: 100_000 },
-  tools: Array.from({ length: 10 }, (_, i) =>
-    defineTool({
-      name: `tool_${i}`,
-      description: `Searches a file, in way ${i} of ten.`,
-      input,
-      effect: 'pure',
-      execute: async () => toolResult,
-    }),
-  ),
-});
-
-/** When the call of a thread began to run, epoch milliseconds: the newest. */
+/** When the call of a thread of `bench-ask` began to run, epoch milliseconds: the newest. */
 export const callsBegun = new Map<string, number>();
 
+/** A prompt of 2,000 characters and ten tools, each of which answers with 4,096 bytes at once. */
+export const agent = agentOf('bench', { execute: async () => toolResult });
+
 /** The same but for its tools, each of which a person must agree to. */
-export const askingAgent = defineAgent({
-  name: 'bench-ask',
-  model: 'bench-model',
-  instructions: systemPrompt,
-  limits: { turns: 100_000 },
-  tools: Array.from({ length: 10 }, (_, i) =>
-    defineTool({
-      name: `tool_${i}`,
-      description: `Searches a file, in way ${i} of ten.`,
-      input,
-      effect: 'pure',
-      approval: 'always',
-      execute: async (_args, { threadId }) => {
-        callsBegun.set(threadId, now());
-        return toolResult;
-      },
-    }),
-  ),
+export const askingAgent = agentOf('bench-ask', {
+  approval: 'always',
+  async execute(_args, { threadId }) {
+    callsBegun.set(threadId, now());
+    return toolResult;
+  },
 });
+
+function agentOf(name: string, does: Pick<ToolDefinition<typeof input>, 'approval' | 'execute'>): Agent {
+  return defineAgent({
+    name,
+    model: 'bench-model',
+    instructions: systemPrompt,
+    limits: { turns: 100_000 },
+    tools: Array.from({ length: 10 }, (_, i) =>
+      defineTool({ name: `tool_${i}`, description: `Searches a file, in way ${i} of ten.`, input, effect: 'pure', ...does }),
+    ),
+  });
+}
 
 /** What a session is told; the model server reads from it how to behave. */
 export interface Session {
