@@ -83,7 +83,7 @@ test('a reader and a result outlive a server that is away for twenty seconds, an
 test('a start needs no worker; what needs one says within its deadline that none is up, and the thread goes on when it is', async () => {
   const input = scene([say('late but here')]);
   const thread = await unattended.client.start(agent, input);
-  for (const request of [() => thread.status(), () => thread.send('hello?'), () => thread.messages(), () => thread.cancel()]) {
+  for (const request of [() => thread.status(), () => thread.send('hello?'), () => thread.messages(), () => thread.pause()]) {
     const began = Date.now();
     expect(await thrownBy(request())).toMatchObject({
       name: 'LonghaulError',

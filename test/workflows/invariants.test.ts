@@ -203,6 +203,9 @@ async function play({ replies, deeds, agent, mode }: Scenario): Promise<void> {
   );
   const told = await story(thread);
   expectInvariants(told, await thread.messages(), thread.id);
+  // I4: however many requests came, no execution has many more events than the server suggests. One answer's calls are not parted.
+  const { historyLength } = await rig.client.temporal.workflow.getHandle(thread.id).describe();
+  expect(historyLength).toBeLessThan(70 + 400);
 }
 
 test('[B43][B46] whatever the model says and people do, at whatever moment: calls are paired, the log has no gaps, each run ends once', async () => {
