@@ -16,7 +16,7 @@ module.exports = {
   moduleNameMapper: { '^longhaul$': '<rootDir>/src/index.ts', '^longhaul/(.*)$': ['<rootDir>/src/$1.ts', '<rootDir>/src/$1/index.ts'] },
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  // Each test file may run a worker, a bundle and a server: more at once only makes all of them slow.
-  maxWorkers: 2,
+  // Each test file may run a worker, a bundle and a server: on two cores, more at once only makes all of them slow.
+  maxWorkers: 3,
   testTimeout: 30_000,
 };

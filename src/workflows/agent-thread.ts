@@ -16,7 +16,7 @@ import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { handleRequests } from './requests';
 import { runCalls } from './run-calls';
-import { closeWith, endOf, outputOf, rest, result } from './run-end';
+import { closeWith, endOf, outputOf, rest, result, waitsAtEnd } from './run-end';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { awaitReply, suspend } from './suspend';
@@ -83,7 +83,8 @@ async function runToRest(thread: Thread): Promise<RunEnd | 'carry-over'> {
   if (thread.cancelled) thread.scope.cancel();
   const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
   if (end === 'carry-over') return end;
-  return CancellationScope.nonCancellable(() => rest(thread, end));
+  // Shielded from a cancel only where there is something to wait for: a scope is dear.
+  return waitsAtEnd(thread) ? CancellationScope.nonCancellable(() => rest(thread, end)) : rest(thread, end);
 }
 
 async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
@@ -112,7 +113,7 @@ async function beginRun(thread: Thread): Promise<RunState> {
     const facts = await resolveAgent({ agent: state.agent });
     const run = begin(facts);
     publishStatus(state, 'begins');
-    const told = await runHook(thread, 'before:execution', { messages: waiting(state) });
+    const told = hasHook(thread, 'before:execution') ? await runHook(thread, 'before:execution', { messages: waiting(state) }) : undefined;
     for (const content of told?.messages ?? []) say(thread, content, { origin: 'hook' });
     return run;
   } catch (error) {
@@ -220,10 +221,10 @@ async function sendBack(thread: Thread, { prompt, count, waitMs }: SendBack): Pr
 /** The model says it is done. What was said meanwhile is answered, not lost with the run, and so is what still goes on behind it. */
 async function accept(thread: Thread): Promise<RunEnd | undefined> {
   const { state } = thread;
-  await awaitBackground(thread);
+  if (state.background.length > 0) await awaitBackground(thread);
   if (waiting(state).length > 0) return undefined;
   const { sentBack } = state.run as RunState;
-  if (sentBack.completion < (state.facts?.completionChecks ?? 1)) {
+  if (hasHook(thread, 'check:completion') && sentBack.completion < (state.facts?.completionChecks ?? 1)) {
     const told = await runHook(thread, 'check:completion', { output: outputOf(state) });
     if (told?.prompt) return void say(thread, told.prompt, { origin: 'hook', sentBack: 'completion' });
   }

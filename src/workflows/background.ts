@@ -27,7 +27,6 @@ export function startBackground({ record }: Thread, { id, name }: { id: string; 
 
 /** Until something came of what goes on in the background, or nothing goes on there. */
 export async function awaitBackground({ state }: Thread): Promise<void> {
-  if (state.background.length === 0) return;
   const came = () => state.background.length === 0 || state.queue.some((m) => m.delivery !== 'after-run');
   await condition(came);
   await condition(() => state.background.length === 0, batchMs);

@@ -4,7 +4,7 @@ import { limitsOf, type Reached } from '../core/spent';
 import { inForce, type RunState } from '../core/state';
 import { pendingCalls } from '../core/views';
 import { shouldCarryOver } from './carry-over';
-import { deliverEvents, runHook } from './hooks';
+import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
@@ -41,7 +41,7 @@ export async function restUntilAnswered(thread: Thread, held: () => boolean = ()
     changeStatus(thread, 'requires_action');
     record('thread.run.requires_action', { pending: pendingCalls(state) });
     publishStatus(state, 'rests');
-    await deliverEvents(thread);
+    if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   }
   await condition(() => !rests() || shouldCarryOver(state, 'idle'));
   if (rests()) return 'carry-over';

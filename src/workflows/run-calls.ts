@@ -27,8 +27,12 @@ export async function runCalls(thread: Thread): Promise<RunEnd | Rested> {
   const chains = chainsOf(run.calls, inForce(thread.state).strategy);
   // Which calls wait for someone is known by now: where none does, there is no rest to look out for. The usual turn takes this way,
   // and each promise in workflow code is dear (Temporal keeps a stack trace of it).
-  const alone = chains.length <= 1 && !run.calls.some(waits) && !thread.state.paused;
-  if ((await (alone ? runInOrder(thread, chains[0] ?? []) : followAll(thread, run, chains))) === 'carry-over') return 'carry-over';
+  const waiting = run.calls.filter(waits);
+  const alone = chains.length <= 1 && waiting.length === 0 && !thread.state.paused;
+  const lone = chains.length === 1 && chains[0]?.length === 1 && waiting.length === 1 && waiting[0]?.ask?.dueAt === undefined;
+  if (lone && (await awaitAnswer(thread, chains[0]?.[0] ?? '')) === 'carry-over') return 'carry-over';
+  const followed = alone || lone ? runInOrder(thread, chains[0] ?? []) : followAll(thread, run, chains);
+  if ((await followed) === 'carry-over') return 'carry-over';
   for (const { id, verdict } of run.calls) {
     if (verdict.kind === 'done') finishCall(thread, id, { status: 'success', output: 'Task complete' });
   }
@@ -152,6 +156,13 @@ async function followAll(thread: Thread, run: RunState, chains: string[][]): Pro
     // Cancelled, too: what runs is told to stop, and its outcome is still recorded.
     if (!carried) await settled;
   }
+  return undefined;
+}
+
+/** A single call that waits for people, for as long as it takes: nothing else goes on meanwhile. The way of most approvals. */
+async function awaitAnswer(thread: Thread, id: string): Promise<Rested> {
+  const isOpen = () => (thread.state.run?.calls ?? []).some((call) => call.id === id && waits(call));
+  while (isOpen()) if ((await restUntilAnswered(thread)) === 'carry-over') return 'carry-over';
   return undefined;
 }
 

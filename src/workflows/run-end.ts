@@ -16,12 +16,17 @@ import { type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { requestCancelOptions } from './activity-options';
 import { shorten } from './ask-model';
 import { skipCalls } from './finish-call';
-import { deliverEvents, runHook } from './hooks';
+import { deliverEvents, hasHook, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
 import { refuseQueue, settleOwnWords, takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
 
 const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
+
+/** Whether anything of the user's is run, or goes on, when a run ends. */
+export function waitsAtEnd(thread: Thread): boolean {
+  return thread.state.background.length > 0 || hasHook(thread, 'after:execution') || hasHook(thread, 'on:event');
+}
 
 /** Ends the run: nothing is left open in the transcript, and the terminal event is the last. */
 export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
@@ -44,14 +49,16 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   // Whoever asked for it was told yes.
   if (thread.compact) shorten(thread, 'requested');
   // Hooks may look at the end of a run, not change it.
-  await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
+  if (hasHook(thread, 'after:execution')) {
+    await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
+  }
   // Last, so that what was said while the hooks ran is answered too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
   recordEnd(thread, end, output);
   // One that is asked for from here on means the next run.
   if (state.mode === 'conversation') delete thread.cancelled;
   publishStatus(state, 'ends');
-  await deliverEvents(thread);
+  if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   return end;
 }
 
@@ -105,7 +112,7 @@ export function endOf(thread: Thread, error: unknown): RunEnd {
 
 /** A one-shot thread ends with its run, so that the Web UI and `result()` tell how it went. */
 export async function closeWith(thread: Thread, end: RunEnd): Promise<ThreadResult> {
-  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+  if (!allHandlersFinished()) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (end.type === 'failed')
     throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
   if (end.type === 'expired') throw ApplicationFailure.nonRetryable(end.message, 'expired');
