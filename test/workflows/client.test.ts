@@ -104,7 +104,9 @@ test('a thread is found again by its id from anywhere, and its reader by its seq
   try {
     const same = elsewhere.attach(thread.id);
     expect(await same.result()).toMatchObject({ output: 'found' });
-    expect(await collect(same.events({ from: 5, live: false }))).toEqual(told.slice(4));
+    // Without the times: where the thread was replayed in between, they may be a step's length apart.
+    const timeless = (events: readonly object[]) => events.map((event) => ({ ...event, timestamp: '' }));
+    expect(timeless(await collect(same.events({ from: 5, live: false })))).toEqual(timeless(told.slice(4)));
     expect(await collect(same.events({ from: told.length + 10, live: false }))).toEqual([]);
   } finally {
     await elsewhere.close();
