@@ -1,15 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { replayThreads } from '../src/testing';
+import { type Billed, measureActions } from './measures/actions';
 import { type Approvals, measureApprovals } from './measures/approvals';
-import { measureCancels } from './measures/cancel';
+import { type Cancels, measureCancels } from './measures/cancel';
 import type { HistoryFacts } from './measures/history';
 import { measurePace, type PaceRound } from './measures/pace';
 import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cancel', 'takeover', 'approvals'] as const;
+const parts = ['pace', 'resume', 'cancel', 'takeover', 'actions', 'approvals'] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -27,8 +29,9 @@ export interface Results {
   histories: Partial<Record<Contender, HistoryFacts>>;
   pace: PaceRound[];
   resume: Resume[];
-  cancelMs: number[];
+  cancels: Cancels;
   takeoverMs: number[];
+  billed?: Billed;
   approvals?: Approvals;
   /** Parts that could not be measured to their end, with the reason. */
   failures: string[];
@@ -43,6 +46,8 @@ interface Plan {
   resumes: number;
   cancels: number;
   takeovers: number;
+  /** Of the answer whose heartbeats are counted. */
+  answerMs: number;
   decisions: number;
   crowd: number;
 }
@@ -57,6 +62,7 @@ const full: Plan = {
   resumes: 3,
   cancels: 30,
   takeovers: 5,
+  answerMs: 10_000,
   decisions: 100,
   crowd: 1_000,
 };
@@ -69,6 +75,7 @@ const quick: Plan = {
   resumes: 1,
   cancels: 5,
   takeovers: 1,
+  answerMs: 500,
   decisions: 5,
   crowd: 20,
 };
@@ -93,6 +100,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void rig.stop().then(() => process.exit(130)));
   try {
     const results = await measure(rig, plan, (part) => only.includes(part), values.quick);
+    results.failures.push(...(await replayAll(rig)));
     const { text, missed } = report(results);
     console.log(text);
     console.log(`\nEverything measured: ${save(results)}`);
@@ -112,7 +120,7 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
     histories: {},
     pace: [],
     resume: [],
-    cancelMs: [],
+    cancels: { same: [], elsewhere: [] },
     takeoverMs: [],
     failures: [],
   };
@@ -135,13 +143,17 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
   });
   await take('cancel', async () => {
     say('cancel');
-    results.cancelMs = await measureCancels(rig, plan.cancels);
+    results.cancels = await measureCancels(rig, plan.cancels);
   });
   await take('takeover', async () => {
     for (let i = 0; i < plan.takeovers; i++) {
       say(`takeover ${i + 1} of ${plan.takeovers}`);
       results.takeoverMs.push(await measureTakeover(rig));
     }
+  });
+  await take('actions', async () => {
+    say('billable actions');
+    results.billed = await measureActions(rig, plan.answerMs);
   });
   await take('approvals', async () => {
     say(`approvals: ${plan.decisions} decisions, and ${plan.crowd} threads at once`);
@@ -166,6 +178,16 @@ async function measureRounds(rig: Rig, plan: Plan, results: Results, isQuick: bo
   say('naive, 200 turns or as far as the server lets it');
   const { history } = await measurePace(rig, 'naive', { turns: 200, sessions: 0, turnsEach: 0 });
   results.histories.naive = await history();
+}
+
+/** What was fast must also be right: every history of ours that the bench made. Returns the failures. */
+async function replayAll({ client }: Rig): Promise<string[]> {
+  const began = performance.now();
+  const { replayed, diverged } = await replayThreads({ client, keep: join(__dirname, 'results/diverged') });
+  say(`replayed ${replayed + diverged.length} histories in ${((performance.now() - began) / 1_000).toFixed(1)} s`);
+  return diverged.map(
+    ({ threadId, runId, error, historyFile }) => `replay of thread ${threadId}, execution ${runId}: ${error} (${historyFile})`,
+  );
 }
 
 function say(line: string): void {

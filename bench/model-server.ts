@@ -49,10 +49,22 @@ async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
       changed();
     });
     res.write(chunks([{ role: 'assistant', content: answerText.slice(0, 20) }]));
+  } else if (turn > session.turns && session.lastMs > 0) {
+    await speak(res, session.lastMs);
   } else {
     res.end(turn > session.turns ? last : turnAnswer(turn, body.length));
   }
   changed();
+}
+
+/** The last answer, a word each tenth of a second. */
+async function speak(res: ServerResponse, forMs: number): Promise<void> {
+  const until = now() + forMs;
+  while (now() < until && !res.destroyed) {
+    res.write(chunks([{ content: 'word ' }]));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  res.end(last);
 }
 
 function chunks(deltas: object[], finish?: string): string {

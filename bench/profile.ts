@@ -15,7 +15,9 @@ async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const rig = await startRig();
   try {
-    const worker = await rig.startWorker(contender, undefined, ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500']);
+    const worker = await rig.startWorker(contender, {
+      nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
+    });
     await worker.finish({ turns: 40 });
     const before = await worker.spent();
     const begun = performance.now();

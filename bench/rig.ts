@@ -9,7 +9,7 @@ import { workflowBundleOptions } from '../src/workflow-bundle';
 import { build, built } from './build';
 import { type Link, startProcess } from './link';
 import type { ModelRequest } from './model-server';
-import type { Spent, WorkerArguments } from './worker';
+import type { LonghaulOptions, Spent, WorkerArguments } from './worker';
 import { inputOf, type Session } from './workload';
 
 export const contenders = ['longhaul', 'floor', 'naive'] as const;
@@ -21,7 +21,7 @@ export interface Rig {
   client: LonghaulClient;
   modelPid: number;
   bundleBytes: Record<Contender | 'empty', number>;
-  startWorker(contender: Contender, taskQueue?: string, nodeOptions?: string[]): Promise<BenchWorker>;
+  startWorker(contender: Contender, how?: { taskQueue?: string; nodeOptions?: string[]; options?: LonghaulOptions }): Promise<BenchWorker>;
   requests(key: string): Promise<ModelRequest[]>;
   /** Waits for the first request of a turn, or of a later one, after `since`. */
   arrived(key: string, turn: number, since?: number): Promise<ModelRequest>;
@@ -50,7 +50,7 @@ export async function startRig(): Promise<Rig> {
   build();
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bench-'));
   const links = new Set<Link>();
-  const server = await startTemporal({ own: true, log: (line) => console.error(line) });
+  const server = await startTemporal({ own: true, metrics: true, log: (line) => console.error(line) });
   // A thousand requests at once take their time.
   const client = await LonghaulClient.connect({
     connection: { address: server.address },
@@ -73,8 +73,9 @@ export async function startRig(): Promise<Rig> {
       client,
       modelPid: model.pid,
       bundleBytes: bundles.bytes,
-      async startWorker(contender, taskQueue = `bench-${contender}-${randomUUID()}`, nodeOptions = []) {
-        const asked: WorkerArguments = { contender, address: server.address, modelUrl, taskQueue, codePath: bundles.paths[contender] };
+      async startWorker(contender, { taskQueue = `bench-${contender}-${randomUUID()}`, nodeOptions = [], options = {} } = {}) {
+        const codePath = bundles.paths[contender];
+        const asked: WorkerArguments = { contender, address: server.address, modelUrl, taskQueue, codePath, options };
         const link = await startProcess(built('worker'), [contender, JSON.stringify(asked)], nodeOptions);
         links.add(link);
         return benchWorker(client, contender, taskQueue, link);

@@ -13,6 +13,14 @@ export interface WorkerArguments {
   modelUrl: string;
   taskQueue: string;
   codePath: string;
+  options?: LonghaulOptions;
+}
+
+/** Of the engine's worker, where it is not as it comes. */
+export interface LonghaulOptions {
+  takeoverMs?: number;
+  /** It holds threads, and leaves their steps to others. */
+  stepsElsewhere?: boolean;
 }
 
 /** CPU of the whole process, all threads, in milliseconds; memory in bytes. */
@@ -21,13 +29,23 @@ export interface Spent {
   rss: number;
 }
 
-async function start({ contender, address, modelUrl, taskQueue, codePath }: WorkerArguments): Promise<void> {
+async function start({ contender, address, modelUrl, taskQueue, codePath, options = {} }: WorkerArguments): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const connection = await NativeConnection.connect({ address });
   const models = defaultModels({ openai: { baseUrl: modelUrl, apiKey: 'bench' } });
   const workflowBundle = { codePath };
   if (contender === 'longhaul') {
-    const worker = await createWorker({ agents: [agent, askingAgent], connection, taskQueue, models, workflowBundle });
+    const { stepsElsewhere, ...more } = options;
+    const temporal = stepsElsewhere ? { temporal: { enableNonLocalActivities: false } } : {};
+    const worker = await createWorker({
+      agents: [agent, askingAgent],
+      connection,
+      taskQueue,
+      models,
+      workflowBundle,
+      ...more,
+      ...temporal,
+    });
     return void worker.run().catch(fail);
   }
   const { provider } = models.resolve(agent.model);

@@ -63,13 +63,15 @@ export interface Session {
   turns: number;
   /** The first request of this turn is begun to be answered, and then held for ever. From 1. */
   hold?: number;
+  /** The last answer is streamed for so many milliseconds. */
+  lastMs?: number;
 }
 
-export function inputOf({ key, turns, hold = 0 }: Session): string {
-  return `key=${key} turns=${turns} hold=${hold} Find out what is wrong.`;
+export function inputOf({ key, turns, hold = 0, lastMs = 0 }: Session): string {
+  return `key=${key} turns=${turns} hold=${hold} last=${lastMs} Find out what is wrong.`;
 }
 
 export function sessionOf(text: string): Required<Session> | undefined {
-  const [, key = '', turns, hold] = /key=([\w-]+) turns=(\d+) hold=(\d+)/.exec(text) ?? [];
-  return turns === undefined ? undefined : { key, turns: Number(turns), hold: Number(hold) };
+  const [, key = '', turns, hold, lastMs] = /key=([\w-]+) turns=(\d+) hold=(\d+) last=(\d+)/.exec(text) ?? [];
+  return turns === undefined ? undefined : { key, turns: Number(turns), hold: Number(hold), lastMs: Number(lastMs) };
 }

@@ -76,7 +76,7 @@ async function measureCrowd(rig: Rig, threads: number): Promise<Crowd> {
 
   const killed = now();
   await first.kill();
-  const second = await rig.startWorker('longhaul', first.taskQueue);
+  const second = await rig.startWorker('longhaul', { taskQueue: first.taskQueue });
   try {
     let completed = 0;
     await inTurns(threads, threads, async (i) => {

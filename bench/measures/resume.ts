@@ -24,7 +24,7 @@ export async function measureResume(rig: Rig, contender: Contender, afterTurns: 
   await first.kill();
   await untilGivenUp(rig, id);
   const begun = now();
-  const second = await rig.startWorker(contender, first.taskQueue);
+  const second = await rig.startWorker(contender, { taskQueue: first.taskQueue });
   try {
     const ready = now();
     const again = await rig.arrived(id, turn, begun);
@@ -55,10 +55,10 @@ export async function measureTakeover(rig: Rig): Promise<number> {
   const first = await rig.startWorker('longhaul');
   const id = await first.begin({ turns: 6, hold: 4 });
   await rig.arrived(id, 4);
-  const second = await rig.startWorker('longhaul', first.taskQueue);
+  const second = await rig.startWorker('longhaul', { taskQueue: first.taskQueue });
   try {
     // Into the steady state of heartbeats, at no particular point of it.
-    await new Promise((resolve) => setTimeout(resolve, 500 + Math.random() * 1_000));
+    await new Promise((resolve) => setTimeout(resolve, 2_500 + Math.random() * 2_500));
     const killed = now();
     await first.kill();
     const again = await rig.arrived(id, 4, killed);
