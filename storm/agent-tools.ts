@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { createAskHuman, defineTool, suspend, type Tool, type ToolContext } from '../src/tools';
+import { createShell } from '../src/tools/shell';
+import { mayDieAt } from './kill-points';
+import { append, type LedgerLine, ledgerFile, takeEffect } from './ledger';
+import { tools as facts } from './tool-facts';
+
+const input = z.object({ n: z.string(), ms: z.number().int().min(0).max(60_000), edited: z.string().optional() });
+/** The second version of the agents knows one argument more. */
+const newer = input.extend({ note: z.string().optional() });
+type Input = z.output<typeof newer>;
+
+/** The tools of every agent. They write what they do into the ledger, and may end their process anywhere in it. */
+export function stormTools(folder: string, version: 1 | 2): Tool[] {
+  const schema = version === 1 ? input : newer;
+  const run = (name: string) => (args: Input, ctx: ToolContext) => work(folder, name, args, ctx);
+  const policy = (args: Input, answer: object | boolean): never => {
+    mayDieAt(folder, 'approval-policy');
+    return (args.ms < 0 ? false : answer) as never;
+  };
+  const leads = { groups: ['leads'] };
+  const ways: Record<string, object> = {
+    flaky: { retry: { maxAttempts: 3, initialMs: 50, maxMs: 200 } },
+    slow_look: { retry: { maxAttempts: 2, initialMs: 50 } },
+    pay_asked: { approval: 'always' },
+    pay_two: {
+      approval: { approvers: 2, ...leads, deadlineMs: 6_000, onDeadline: ['ask-again', { escalate: ['leads', 'owners'] }, 'deny'] },
+    },
+    write_late: { approval: { when: (args: Input) => policy(args, true), deadlineMs: 3_000, onDeadline: 'approve' } },
+    pay_denied: { approval: { when: (args: Input) => policy(args, leads), deadlineMs: 2_500, onDeadline: 'deny' } },
+    behind: { background: true },
+    behind_once: { background: true },
+    outside_late: { ask: { deadlineMs: 3_000, onDeadline: ['ask-again', 'deny'] } },
+  };
+  const plain = Object.entries(facts).flatMap(([name, { effect, outside }]) => {
+    if (['ask_human', 'shell', 'sleeps'].includes(name)) return [];
+    const definition = {
+      name,
+      description: `The tool ${name}, version ${version}.`,
+      input: schema,
+      effect,
+      timeoutMs: 20_000,
+      ...ways[name],
+    };
+    return [defineTool({ ...definition, ...(!outside && { execute: run(name) }) })];
+  });
+  return [...plain, sleeps(folder, schema), createAskHuman({ deadlineMs: 8_000, onDeadline: ['ask-again', 'deny'] }), createShell()];
+}
+
+function sleeps(folder: string, schema: typeof input): Tool {
+  return defineTool({
+    name: 'sleeps',
+    description: 'Has the run rest until a reply comes.',
+    input: schema,
+    effect: 'keyed',
+    async execute(args, ctx) {
+      const result = await work(folder, 'sleeps', args, ctx);
+      return suspend({ result, correlationId: `reply-${args.n}`, ttlMs: 12_000 });
+    },
+  });
+}
+
+async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx: ToolContext): Promise<string> {
+  mayDieAt(folder, 'tool-before-begin');
+  const line: LedgerLine = {
+    what: 'begin',
+    at: Date.now(),
+    thread: ctx.threadId,
+    run: ctx.runId,
+    call: ctx.toolCallId,
+    tool,
+    effect: facts[tool]?.effect ?? 'once',
+    key: ctx.idempotencyKey,
+    n,
+    attempt: ctx.attempt,
+    pid: process.pid,
+    ...(edited && { edited }),
+  };
+  append(ledgerFile(folder), line);
+  mayDieAt(folder, 'tool-after-begin');
+  try {
+    await pause(ms, ctx);
+  } catch (error) {
+    append(ledgerFile(folder), { ...line, what: 'aborted', at: Date.now() });
+    throw error;
+  }
+  if (tool === 'fails') throw new Error(`${n} failed, as it does`);
+  if (tool === 'flaky' && ctx.attempt === 1) throw new Error(`${n} failed the first time`);
+  if (line.effect === 'keyed') takeEffect(folder, line);
+  mayDieAt(folder, 'tool-after-effect');
+  append(ledgerFile(folder), { ...line, what: 'end', at: Date.now() });
+  setTimeout(() => mayDieAt(folder, 'tool-after-result'), ms % 5);
+  return `${tool} did ${n}`;
+}
+
+async function pause(ms: number, { signal, progress }: ToolContext): Promise<void> {
+  if (ms > 300) progress('at it');
+  await new Promise<void>((resolve, reject) => {
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(new Error('told to stop'));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', aborted);
+      resolve();
+    }, ms);
+    if (signal.aborted) aborted();
+    else signal.addEventListener('abort', aborted, { once: true });
+  });
+}

@@ -1,0 +1,106 @@
+import type { LedgerLine } from '../ledger';
+import { tools } from '../tool-facts';
+import type { Evidence, LogEvent, Violation } from './evidence';
+
+interface Outcome {
+  call: string;
+  name: string;
+  status: string;
+  /** Whether the log says that it began. */
+  started: boolean;
+  /** The model's mark in the arguments. */
+  n: string;
+}
+
+/** Every call of a log with what came of it; a call in the background has what was told of it later. */
+export function outcomesOf(log: readonly LogEvent[]): Outcome[] {
+  const open = new Map<string, Outcome>();
+  const all: Outcome[] = [];
+  for (const { type, data } of log) {
+    if (type === 'thread.run.step.tool_call.completed_by_llm') {
+      const { id, name, arguments: text } = data.toolCall as { id: string; name: string; arguments: string };
+      const one = { call: id, name, status: 'none', started: false, n: nOf(text) };
+      open.set(id, one);
+      all.push(one);
+      continue;
+    }
+    const one = open.get(String(data.toolCallId));
+    if (!one) continue;
+    if (type === 'agent.tool.execution.started') one.started = true;
+    if (type === 'agent.tool.execution.completed') one.status = data.background ? 'behind' : String(data.status);
+    if (type === 'agent.tool.background.completed') one.status = String(data.status);
+  }
+  return all;
+}
+
+function nOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { n?: unknown }).n ?? '');
+  } catch {
+    return '';
+  }
+}
+
+/** Effects lost, doubled, or of calls that never were, by what the ledger says outside. */
+export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[] {
+  const found: Violation[] = [];
+  const say = (rule: string, thread: string, what: string) => found.push({ rule, thread, what });
+  const lines = new Map<string, LedgerLine[]>();
+  for (const line of ledger) lines.set(line.n, [...(lines.get(line.n) ?? []), line]);
+  const keyed = new Map<string, number>();
+  for (const { n } of effects) keyed.set(n, (keyed.get(n) ?? 0) + 1);
+
+  for (const { id, log } of threads) {
+    for (const { call, name, status, started, n } of outcomesOf(log ?? [])) {
+      const facts = tools[name];
+      if (!facts || !n) continue;
+      const begins = (lines.get(n) ?? []).filter(({ what }) => what === 'begin').length;
+      const ends = (lines.get(n) ?? []).filter(({ what }) => what === 'end').length;
+      const which = `${name} ${call} (${n}, ${status})`;
+      if (facts.outside) {
+        if (begins > 0) say('effect without leave', id, `${which} began, and is answered from outside`);
+        continue;
+      }
+      if (!started && begins > 0) say('effect without leave', id, `${which} began ${begins} times; the log says that it never did`);
+      if (['skipped', 'denied', 'rejected', 'none'].includes(status) && begins > 0)
+        say('effect without leave', id, `${which} began all the same`);
+      if (facts.effect === 'once' && begins > 1) say('effect doubled', id, `${which} began ${begins} times`);
+      if (facts.effect === 'keyed' && (keyed.get(n) ?? 0) > 1)
+        say('effect doubled', id, `${which} took effect ${keyed.get(n)} times, by different keys`);
+      if (status !== 'success' || !started) continue;
+      if (facts.effect === 'once' && (begins !== 1 || ends !== 1))
+        say('effect lost', id, `${which} began ${begins} times and ended ${ends} times`);
+      if (facts.effect === 'keyed' && keyed.get(n) !== 1) say('effect lost', id, `${which} took effect ${keyed.get(n) ?? 0} times`);
+    }
+  }
+  return [...found, ...strangers(threads, lines), ...sharedKeys(ledger)];
+}
+
+/** What began must be a call that the log has. */
+function strangers(threads: Evidence['threads'], lines: Map<string, LedgerLine[]>): Violation[] {
+  const known = new Map(threads.map(({ id, log }) => [id, log && new Set(outcomesOf(log).map(({ n }) => n))]));
+  return [...lines.values()].flatMap(([line]) => {
+    const calls = line && known.get(line.thread);
+    if (!line || !calls || calls.has(line.n)) return [];
+    return [
+      {
+        rule: 'effect without leave',
+        thread: line.thread,
+        what: `${line.tool} ${line.call} (${line.n}) began, and no call of the log is that`,
+      },
+    ];
+  });
+}
+
+/** One key, one call: a service that honours keys takes the second call for the first. */
+function sharedKeys(ledger: readonly LedgerLine[]): Violation[] {
+  const calls = new Map<string, LedgerLine>();
+  return ledger.flatMap((line) => {
+    const first = calls.get(line.key);
+    if (!first) calls.set(line.key, line);
+    if (!first || first.n === line.n || first.tool === 'shell') return [];
+    return [
+      { rule: 'key shared', thread: line.thread, what: `${line.key} stands for ${first.tool} ${first.n} and ${line.tool} ${line.n}` },
+    ];
+  });
+}

@@ -1,0 +1,25 @@
+import { wrongEffects } from './effects';
+import type { Evidence, Rule, Violation } from './evidence';
+import { withoutLeave } from './leave';
+import { brokenLogs, misread, unpaired } from './logs';
+import { lostDecisions, lostMessages } from './requests';
+import { failedTasks, unbounded, wedged } from './rest';
+import { falseTranscripts } from './transcripts';
+
+export const rules: readonly Rule[] = [
+  wedged,
+  failedTasks,
+  unbounded,
+  brokenLogs,
+  unpaired,
+  misread,
+  wrongEffects,
+  withoutLeave,
+  lostMessages,
+  lostDecisions,
+  falseTranscripts,
+];
+
+export function judge(evidence: Evidence): Violation[] {
+  return rules.flatMap((rule) => rule(evidence));
+}

@@ -1,0 +1,90 @@
+import { hashOf } from '../reader-line';
+import type { Evidence, LogEvent, Violation } from './evidence';
+
+const terminal = ['thread.run.completed', 'thread.run.failed', 'thread.run.incomplete', 'thread.run.cancelled', 'thread.run.expired'];
+
+/** I3: seq from 1 without gaps, each run with one terminal event, its last. */
+export function brokenLogs({ threads }: Evidence): Violation[] {
+  return threads.flatMap(({ id, log, status, unreadable }) => {
+    if (!log) return status === 'MISSING' ? [] : [{ rule: 'unreadable', thread: id, what: unreadable ?? 'it has no log' }];
+    return brokenLog(log).map((what) => ({ rule: 'I3', thread: id, what }));
+  });
+}
+
+export function brokenLog(log: readonly LogEvent[]): string[] {
+  const found: string[] = [];
+  for (const [i, { seq, type }] of log.entries()) if (seq !== i + 1) found.push(`event ${i + 1} of the log has seq ${seq} (${type})`);
+  const runs = new Set(log.flatMap(({ runId }) => (runId ? [runId] : [])));
+  for (const run of runs) {
+    const own = log.filter(({ runId }) => runId === run);
+    const ends = own.filter(({ type }) => terminal.includes(type));
+    if (ends.length !== 1) found.push(`run ${run} has ${ends.length} terminal events: ${ends.map(({ type }) => type).join(', ')}`);
+    else if (own.at(-1) !== ends[0]) found.push(`run ${run} goes on after its end: ${own.at(-1)?.type}`);
+    const begins = own.filter(({ type }) => type === 'agent.run.created').length;
+    if (begins !== 1) found.push(`run ${run} begins ${begins} times`);
+  }
+  return found.slice(0, 5);
+}
+
+/** I2: each call has one outcome in the log, and one tool message after it in the transcript. */
+export function unpaired({ threads }: Evidence): Violation[] {
+  return threads.flatMap(({ id, log = [], messages }) => {
+    const found: string[] = [];
+    // Providers may number their calls anew: an outcome belongs to the newest call of its id.
+    const open = new Map<string, string>();
+    for (const { type, data } of log) {
+      const call = (data.toolCall as { id: string } | undefined)?.id ?? '';
+      if (type === 'thread.run.step.tool_call.completed_by_llm') {
+        if (open.has(call)) found.push(`call ${call} was made again before it had an outcome`);
+        open.set(call, String(data.stepId));
+      } else if (type === 'agent.tool.execution.completed') {
+        if (!open.delete(String(data.toolCallId))) found.push(`call ${data.toolCallId} has an outcome more`);
+      }
+    }
+    for (const call of open.keys()) found.push(`call ${call} has no outcome`);
+    const missing: string[] = [];
+    for (const message of messages) {
+      if (message.role === 'assistant') missing.push(...(message.toolCalls ?? []).map((call) => call.id));
+      if (message.role !== 'tool') continue;
+      const at = missing.indexOf(message.toolCallId ?? '');
+      if (at === -1) found.push(`the transcript has a result for ${message.toolCallId} without its call`);
+      else missing.splice(at, 1);
+    }
+    for (const call of missing) found.push(`the transcript has no result for ${call}`);
+    return found.slice(0, 5).map((what) => ({ rule: 'I2', thread: id, what }));
+  });
+}
+
+/** What readers saw, as they went and came back, is what stands in the log: in order, whole, and the same. */
+export function misread({ threads, readers }: Evidence): Violation[] {
+  const found: Violation[] = [];
+  const logs = new Map(threads.map(({ id, log, messages }) => [id, { log, whole: isWhole(log ?? [], messages) }]));
+  const last = new Map<string, { from: number; seq: number }>();
+  for (const { thread, reader, from, seq, type, timestamp, hash } of readers) {
+    const key = `${thread}/${reader}`;
+    const before = last.get(key);
+    last.set(key, { from, seq });
+    const wanted = before && before.from === from ? before.seq + 1 : from;
+    if (seq !== wanted) found.push({ rule: 'reader', thread, what: `reader ${reader} was given ${seq} where ${wanted} is next` });
+    const { log, whole } = logs.get(thread) ?? {};
+    const event = log?.[seq - 1];
+    if (!log) continue;
+    // What is written by the client alone, of a thread that was ended from outside, is in no log.
+    if (!event) found.push({ rule: 'reader', thread, what: `reader ${reader} saw ${seq} ${type}, which the log does not have` });
+    else if (event.type !== type || event.timestamp !== timestamp) {
+      found.push({
+        rule: 'reader',
+        thread,
+        what: `reader ${reader} saw ${seq} ${type} ${timestamp}; the log has ${event.type} ${event.timestamp}`,
+      });
+    } else if (whole && hashOf(event) !== hash) {
+      found.push({ rule: 'reader', thread, what: `reader ${reader} saw another ${seq} ${type} than the log has` });
+    }
+  }
+  return found;
+}
+
+/** Messages that made way for newer ones are shown as gone, to whoever reads later. */
+function isWhole(log: readonly LogEvent[], messages: readonly { content: unknown }[]): boolean {
+  return messages.length > 0 && !log.some(({ type }) => type === 'thread.context.compacted');
+}

@@ -1,0 +1,98 @@
+import type { JournalLine } from '../journal';
+import type { Evidence, LogEvent, Violation } from './evidence';
+
+/** Messages: one that was accepted is taken in once, or told to be superseded; one that nobody answered for, at most once. */
+export function lostMessages({ threads, journal }: Evidence): Violation[] {
+  const found: Violation[] = [];
+  for (const { id, log } of threads) {
+    if (!log) continue;
+    const say = (rule: string, what: string) => found.push({ rule, thread: id, what });
+    const sent = byKey(journal, id, 'message', ({ messageId }) => messageId ?? '');
+    for (const [messageId, lines] of sent) {
+      const queued = log.filter(({ type, data }) => type === 'thread.message.queued' && idOf(data) === messageId).length;
+      const created = log.filter(({ type, data }) => type === 'thread.message.created' && idOf(data) === messageId).length;
+      const superseded = log.filter(({ type, data }) => type === 'thread.message.superseded' && data.messageId === messageId).length;
+      if (queued > 1 || created > 1 || superseded > 1 || created + superseded > 1) {
+        say('message doubled', `${messageId} was queued ${queued} times, taken in ${created} times, superseded ${superseded} times`);
+      }
+      const accepted = lines.some(({ outcome, via }) => outcome === 'accepted' && via === 'update');
+      if (accepted && queued === 0) say('message lost', `${messageId} was accepted, and the log does not have it`);
+      if (queued === 1 && created + superseded === 0) say('message lost', `${messageId} was queued, and neither taken in nor superseded`);
+      const signalled = lines.some(({ outcome, via }) => outcome === 'accepted' && via === 'signal');
+      if (signalled && queued === 0 && !hasRejection(log, 'sendMessage'))
+        say('message lost', `${messageId} was signalled, and neither taken nor refused`);
+    }
+    // Every message that people are said to have sent is one that they did.
+    for (const { type, data } of log) {
+      const { origin } = (data.message ?? {}) as { origin?: string };
+      const name = idOf(data);
+      if (type !== 'thread.message.queued' || origin || !name || sent.has(name)) continue;
+      say('message from nobody', `${name} was queued, and nobody sent it`);
+    }
+  }
+  return found;
+}
+
+/** Decisions and answers: each that was accepted stands in the log once, and the log has none that nobody made. */
+export function lostDecisions({ threads, journal }: Evidence): Violation[] {
+  const found: Violation[] = [];
+  for (const { id, log } of threads) {
+    if (!log) continue;
+    const say = (rule: string, what: string) => found.push({ rule, thread: id, what });
+    const made = byKey(journal, id, 'decision', ({ mark }) => mark);
+    const places = new Map<string, number>();
+    for (const { type, data } of log) {
+      if (!['agent.approval.decided', 'agent.approval.voted', 'agent.limit.extended'].includes(type) || data.source) continue;
+      const mark = String(data.reason ?? '');
+      places.set(mark, (places.get(mark) ?? 0) + 1);
+      if (!made.has(mark))
+        say('decision from nobody', `${type} of ${data.toolCallId ?? data.id} by ${data.by}: ${mark || 'without a mark'}`);
+    }
+    for (const [mark, lines] of made) {
+      const times = places.get(mark) ?? 0;
+      const [{ nonsense, toolCallId } = lines[0] as JournalLine] = lines;
+      if (times > 1) say('decision doubled', `${mark} on ${toolCallId} stands ${times} times in the log`);
+      const outcome = (what: string, via: string) => lines.some((line) => line.outcome === what && line.via === via);
+      if (outcome('accepted', 'update') && times === 0)
+        say('decision lost', `${mark} on ${toolCallId} was accepted, and the log does not have it`);
+      if (outcome('refused', 'update') && times > 0)
+        say('decision against its answer', `${mark} on ${toolCallId} was refused, and holds all the same`);
+      if (nonsense && times > 0) say('decision against its answer', `${mark} made no sense, and holds all the same`);
+      if (outcome('accepted', 'signal') && times === 0 && !hasRejection(log, 'approve'))
+        say('decision lost', `${mark} on ${toolCallId} was signalled, and neither followed nor refused`);
+    }
+    for (const [mark, lines] of byKey(journal, id, 'output', (line) => line.mark)) {
+      const times = log.filter(
+        ({ type, data }) => type === 'agent.tool.execution.completed' && JSON.stringify(data.output ?? '').includes(mark),
+      ).length;
+      const compacted = log.some(({ type }) => type === 'thread.context.compacted');
+      if (times > 1) say('decision doubled', `the answer ${mark} stands ${times} times in the log`);
+      if (lines.some(({ outcome, via }) => outcome === 'accepted' && via === 'update') && times === 0 && !compacted) {
+        say('decision lost', `the answer ${mark} to ${lines[0]?.toolCallId} was accepted, and the log does not have it`);
+      }
+    }
+  }
+  return found;
+}
+
+function byKey(
+  journal: readonly JournalLine[],
+  thread: string,
+  kind: string,
+  keyOf: (line: JournalLine) => string,
+): Map<string, JournalLine[]> {
+  const found = new Map<string, JournalLine[]>();
+  for (const line of journal) {
+    if (line.thread !== thread || line.kind !== kind) continue;
+    found.set(keyOf(line), [...(found.get(keyOf(line)) ?? []), line]);
+  }
+  return found;
+}
+
+function hasRejection(log: readonly LogEvent[], request: string): boolean {
+  return log.some(({ type, data }) => type === 'agent.request.rejected' && data.request === request);
+}
+
+function idOf(data: Record<string, unknown>): string {
+  return (data.message as { id?: string } | undefined)?.id ?? '';
+}

@@ -1,0 +1,43 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KillPoint } from './plan-faults';
+
+const folderOf = (folder: string): string => join(folder, 'kill-points');
+
+/** Whoever comes to this point next ends there. */
+export function arm(folder: string, point: KillPoint): void {
+  mkdirSync(folderOf(folder), { recursive: true });
+  writeFileSync(join(folderOf(folder), point), '');
+}
+
+/** Nobody came. True where it was armed still. */
+export function disarm(folder: string, point: KillPoint): boolean {
+  try {
+    unlinkSync(join(folderOf(folder), point));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function disarmAll(folder: string): void {
+  if (!existsSync(folderOf(folder))) return;
+  for (const name of readdirSync(folderOf(folder))) disarm(folder, name as KillPoint);
+}
+
+/** True for exactly one process of those that come here while it is armed. */
+export function claim(folder: string, point: KillPoint): boolean {
+  const file = join(folderOf(folder), point);
+  if (!existsSync(file)) return false;
+  try {
+    renameSync(file, join(folder, `claimed-${point}-${process.pid}`));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Ends this process where the point is armed: without a word, as the kernel or a power failure would. */
+export function mayDieAt(folder: string, point: KillPoint): void {
+  if (claim(folder, point)) process.kill(process.pid, 'SIGKILL');
+}

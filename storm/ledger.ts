@@ -1,0 +1,71 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a tool writes outside, before and after it does something. */
+export interface LedgerLine {
+  what: 'begin' | 'end' | 'aborted';
+  at: number;
+  thread: string;
+  run: string;
+  call: string;
+  tool: string;
+  effect: string;
+  /** The engine's idempotency key. */
+  key: string;
+  /** The model's own mark of the call: no two calls of a storm have the same. */
+  n: string;
+  attempt: number;
+  pid: number;
+  /** Of the arguments, where a person edited them. */
+  edited?: string;
+}
+
+/** Lines in a file: one write each, which the kernel keeps whole, whoever is killed. */
+export function append(file: string, line: object): void {
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
+}
+
+/** Every whole line; the last may be torn where its writer was killed in the middle. */
+export function readLines<T>(file: string): T[] {
+  if (!existsSync(file)) return [];
+  const lines: T[] = [];
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    try {
+      if (line) lines.push(JSON.parse(line) as T);
+    } catch {
+      // Torn: whoever wrote it did not live to rely on it.
+    }
+  }
+  return lines;
+}
+
+export const ledgerFile = (folder: string): string => join(folder, 'ledger.jsonl');
+const effectsFolder = (folder: string): string => join(folder, 'effects');
+
+/**
+ * A service that honours idempotency keys: the first request of a key takes effect, whole or not at all; later ones are told what it did.
+ * True where this one took effect.
+ */
+export function takeEffect(folder: string, { key, thread, call, tool, n }: LedgerLine): boolean {
+  mkdirSync(effectsFolder(folder), { recursive: true });
+  const name = join(effectsFolder(folder), `${createHash('sha1').update(key).digest('hex')}.json`);
+  const draft = `${name}.${randomBytes(4).toString('hex')}.draft`;
+  writeFileSync(draft, JSON.stringify({ key, thread, call, tool, n, at: Date.now() }));
+  try {
+    linkSync(draft, name);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    unlinkSync(draft);
+  }
+}
+
+export type KeyedEffect = Pick<LedgerLine, 'key' | 'thread' | 'call' | 'tool' | 'n' | 'at'>;
+
+export function readEffects(folder: string): KeyedEffect[] {
+  if (!existsSync(effectsFolder(folder))) return [];
+  const files = readdirSync(effectsFolder(folder)).filter((name) => name.endsWith('.json'));
+  return files.map((name) => JSON.parse(readFileSync(join(effectsFolder(folder), name), 'utf8')) as KeyedEffect);
+}

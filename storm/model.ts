@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { type Reply, startModelServer } from '../src/testing/model-server';
+import { claim } from './kill-points';
+import { append } from './ledger';
+import { makePlan } from './plan';
+import { answer, mishap, textOf, whoAsks } from './script';
+import { speak } from './talk';
+
+/** The provider, as a process of its own. It says what it was asked, and may end the worker that asks in the middle of its answer. */
+export interface ModelArguments {
+  seed: number;
+  minutes: number;
+  kills: number;
+  workers: number;
+  folder: string;
+}
+
+const asked = JSON.parse(process.argv[2] ?? '{}') as ModelArguments;
+const plans = new Map(makePlan(asked).threads.map((thread) => [thread.id, thread]));
+const attempts = new Map<string, number>();
+let count = 0;
+
+async function main(): Promise<void> {
+  const server = await startModelServer((request) => {
+    const who = whoAsks(request.messages);
+    const n = `m${++count}`;
+    const key = `${who.thread}/${who.run}/${who.turn}`;
+    const attempt = attempts.get(key) ?? 0;
+    attempts.set(key, attempt + 1);
+    const reply = mishap(asked.seed, who, attempt, n) ?? answer(asked.seed, plans.get(who.thread), who, n, request);
+    const authorization = server.requests[request.n]?.headers.authorization ?? '';
+    // The list would grow with the storm.
+    delete (server.requests as unknown as Record<number, unknown>)[request.n];
+    append(join(asked.folder, 'model.jsonl'), { n, at: Date.now(), ...who, saw: request.messages.slice(1).map(compact) });
+    return mayKill(Number(/w\d+\.(\d+)/.exec(authorization)?.[1] ?? 0), reply);
+  });
+  speak({ url: () => server.url });
+}
+
+/** A message, short enough to be kept of every request. */
+function compact(message: Parameters<typeof textOf>[0]): string[] {
+  const text = textOf(message);
+  if (message?.role === 'assistant') return ['a', ...(message.tool_calls ?? []).map(({ id }) => id), /#(m\d+)/.exec(text)?.[1] ?? ''];
+  return message?.role === 'tool' ? ['t', message.tool_call_id ?? ''] : ['u', text.slice(0, 60)];
+}
+
+/** The reply as it goes on the wire, and the end of who asked for it, where that is wanted. */
+function mayKill(pid: number, reply: Reply): Reply {
+  if (pid === 0) return reply;
+  const end = (ms: number) =>
+    setTimeout(() => {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It is gone already.
+      }
+    }, ms);
+  if (claim(asked.folder, 'model-first-byte')) end(1);
+  else if (reply.kind === 'stream' && claim(asked.folder, 'model-mid-stream')) {
+    end(120);
+    return { ...reply, pace: { chunkMs: 40, chunkSize: 5 } };
+  } else if (reply.kind === 'stream' && claim(asked.folder, 'model-last-byte')) {
+    end(4);
+    return { ...reply, pace: undefined };
+  }
+  return reply;
+}
+
+void main();

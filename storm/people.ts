@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { LonghaulClient } from '../src/client';
+import type { Crowd } from './crowd';
+import { accompany } from './life';
+import { makePlan } from './plan';
+import { read } from './readers';
+import { speak } from './talk';
+
+/** The people of a part of the threads, and their readers, as a process that may be killed in the middle of a request. */
+export interface PeopleArguments {
+  seed: number;
+  minutes: number;
+  kills: number;
+  workers: number;
+  folder: string;
+  address: string;
+  taskQueue: string;
+  crowd: number;
+  crowds: number;
+  /** When the storm began, in epoch milliseconds. */
+  began: number;
+}
+
+const given = JSON.parse(process.argv[2] ?? '{}') as PeopleArguments;
+const wakers = new Set<() => void>();
+let stopped = false;
+let atWork = 0;
+let crowd: Crowd | undefined;
+
+async function connect(): Promise<LonghaulClient> {
+  for (;;) {
+    try {
+      return await LonghaulClient.connect({ connection: { address: given.address }, taskQueue: given.taskQueue });
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const woken = () => {
+      clearTimeout(timer);
+      wakers.delete(woken);
+      resolve();
+    };
+    const timer = setTimeout(woken, ms);
+    wakers.add(woken);
+  });
+}
+
+function wake(): void {
+  for (const woken of [...wakers]) woken();
+}
+
+async function main(): Promise<void> {
+  const client = await connect();
+  const journal = join(given.folder, `journal-${given.crowd}.jsonl`);
+  const readersFile = join(given.folder, `readers-${given.crowd}.jsonl`);
+  crowd = { client, seed: given.seed, journal, readersFile, calm: false, pause };
+  const mine = makePlan(given).threads.filter((_, i) => i % given.crowds === given.crowd);
+  const over = () => stopped;
+  for (const plan of mine) {
+    const wait = given.began + plan.at - Date.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    // However slow the machine is, so many at once are enough.
+    while (atWork > 40 && !crowd.calm) await pause(200);
+    atWork++;
+    const readers = Array.from({ length: plan.readers }, (_, reader) => read(crowd as Crowd, plan, reader, over).catch(() => undefined));
+    void Promise.all([accompany(crowd, plan, over), ...readers]).finally(() => atWork--);
+  }
+}
+
+speak({
+  /** A fault is about to strike: whoever waits acts now. */
+  burst: wake,
+  calm: () => {
+    if (crowd) crowd.calm = true;
+    wake();
+  },
+  busy: () => atWork,
+  stop: () => {
+    stopped = true;
+    wake();
+  },
+});
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,22 @@
+import type { RecordedHistory } from '../src/testing/history-file';
+import { replayHistories } from '../src/testing/replay';
+import type { Violation } from './check/evidence';
+import type { History } from './check/gather';
+
+/** Replays histories against the workflow code as it is now: the one thing of which only the SDK can say whether it is right. */
+export async function replay(
+  codePath: string,
+  histories: readonly { workflowId: string; history: History }[],
+): Promise<{ replayed: number; violations: Violation[] }> {
+  const { replayed, skipped, diverged } = await replayHistories(histories as unknown as RecordedHistory[], {
+    workflowBundle: { codePath },
+  });
+  const violation = (rule: string, thread: string, what: string): Violation => ({ rule, thread, what });
+  return {
+    replayed,
+    violations: [
+      ...diverged.map(({ threadId, runId, error }) => violation('diverged', threadId, `${runId}: ${error.slice(0, 400)}`)),
+      ...skipped.map(({ threadId, runId, why }) => violation('unreadable', threadId, `${runId} could not be replayed: ${why}`)),
+    ],
+  };
+}

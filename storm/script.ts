@@ -1,0 +1,84 @@
+import { callTools, fail, finish, type Reply, type ScriptedCall, say, thinking } from '../src/testing/model-replies';
+import type { ScriptRequest, WireMessage } from '../src/testing/model-server';
+import type { ThreadPlan } from './plan';
+import { type Random, random } from './random';
+import { pickTool, tools } from './tool-facts';
+
+export interface Asked {
+  thread: string;
+  run: number;
+  /** Within the run that people asked for, from 0. */
+  turn: number;
+}
+
+/** Whose request it is: the thread stands in the instructions, the run in the newest message that begins one. */
+export function whoAsks(messages: readonly WireMessage[]): Asked {
+  const thread = /thread=(\S+)/.exec(textOf(messages[0]))?.[1] ?? '';
+  const begins = messages.findLastIndex((m) => m.role === 'user' && /\bgo \d+/.test(textOf(m)));
+  const run = Number(/\bgo (\d+)/.exec(textOf(messages[begins]))?.[1] ?? 0);
+  const turn = messages.slice(begins + 1).filter((m) => m.role === 'assistant').length;
+  return { thread, run, turn };
+}
+
+/**
+ * What the model says: which tools, and when it is done, follow from seed, thread, run and turn. `n` marks this one answer, so that two
+ * attempts at the same turn never say the same.
+ */
+export function answer(
+  seed: number,
+  plan: ThreadPlan | undefined,
+  { thread, run, turn }: Asked,
+  n: string,
+  { body }: ScriptRequest,
+): Reply {
+  const rng = random(seed, thread, 'run', run, 'turn', turn);
+  const reply = content(rng, plan, turn, n, body.tools !== undefined && body.tools.length > 0);
+  if (reply.kind === 'stream' && rng.chance(0.15)) reply.pace = { chunkMs: rng.between(5, 60), chunkSize: 30 };
+  return rng.chance(0.05) && reply.kind === 'stream' ? thinking('Let me think.', reply) : reply;
+}
+
+function content(rng: Random, plan: ThreadPlan | undefined, turn: number, n: string, hasTools: boolean): Reply {
+  if (!hasTools) return say(`In short: it is done. #${n}`);
+  const turns = rng.between(1, plan?.turns ?? 1);
+  if (plan && turn < turns && turn < plan.turns) {
+    // A provider that numbers its calls anew in every answer, now and then.
+    const numbered = rng.chance(0.1);
+    const calls = Array.from({ length: rng.weigh({ 1: 6, 2: 3, 3: 2, 5: 1 }) as unknown as number }, (_, i) =>
+      call(rng, plan.kind, n, i, numbered),
+    );
+    return callTools(calls.slice(0, 5), `I will. #${n}`);
+  }
+  if (plan?.agent === 'done') return callTools([{ name: 'done', args: { message: `done #${n}` }, id: `call_${n}_done` }]);
+  if (plan?.agent === 'structured') return say(rng.chance(0.3) ? `no JSON #${n}` : JSON.stringify({ answer: `#${n}`, of: turn }));
+  return rng.chance(0.03) ? finish('length', `cut short #${n}`) : say(`It is done. #${n}`);
+}
+
+function call(rng: Random, kind: string, n: string, i: number, numbered: boolean): ScriptedCall {
+  const id = numbered ? `call_${i}` : `call_${n}_${i}`;
+  if (rng.chance(0.02)) return { id, name: 'nowhere', args: { n: `${n}.${i}` } };
+  const name = pickTool(rng, kind);
+  if (rng.chance(0.02)) return { id, name, rawArguments: '{"n":' };
+  if (name === 'ask_human') return { id, name, args: { question: `Which of them, ${n}.${i}?` } };
+  // What it starts must end with it, also where the worker is killed.
+  if (name === 'shell')
+    return { id, name, args: { command: `sleep 0.${rng.between(1, 9)}; echo ${n}.${i}; sleep ${rng.between(1, 4)}`, timeout: 10 } };
+  const [low, high] = tools[name]?.ms ?? [0, 0];
+  return { id, name, args: { n: `${n}.${i}`, ms: rng.between(low, high) } };
+}
+
+/** What the provider does instead of an answer, for the first attempts at some turns. */
+export function mishap(seed: number, { thread, run, turn }: Asked, attempt: number, n: string): Reply | undefined {
+  const rng = random(seed, thread, 'mishap', run, turn);
+  if (!rng.chance(0.08) || attempt >= rng.between(1, 2)) return undefined;
+  const kind = rng.pick(['busy', 'broken', 'cut', 'stall', 'empty'] as const);
+  if (kind === 'busy') return fail(429, { headers: { 'retry-after-ms': String(rng.between(50, 800)) } });
+  if (kind === 'broken') return fail(503);
+  const partial = { kind: 'stream' as const, text: `I was about to say #${n}`, finish: null };
+  if (kind === 'cut') return { ...partial, end: 'cut' };
+  return kind === 'stall' ? { ...partial, end: 'silence' } : { kind: 'stream', finish: 'stop', end: 'done' };
+}
+
+export function textOf(message: WireMessage | undefined): string {
+  const { content: text = '' } = message ?? {};
+  return typeof text === 'string' ? text : (text ?? []).map((part) => part.text ?? '').join('');
+}

@@ -1,0 +1,55 @@
+import type { Random } from './random';
+
+/** What the checker, the model and the tools themselves know of a tool. No code of the engine: the checker reads this. */
+export interface ToolFacts {
+  effect: 'pure' | 'keyed' | 'once';
+  /** It may not begin before this many people, or a deadline or rule that says so, let it. */
+  approvers?: number;
+  /** At its deadline it is let through without anybody. */
+  approvesItself?: true;
+  /** Answered from outside; it never begins. */
+  outside?: true;
+  background?: true;
+  /** Milliseconds that a call takes, from and to. */
+  ms: [number, number];
+  /** How often the model calls it, beside the others. */
+  weight: number;
+}
+
+export const tools: Readonly<Record<string, ToolFacts>> = {
+  look: { effect: 'pure', ms: [1, 40], weight: 8 },
+  slow_look: { effect: 'pure', ms: [500, 4_000], weight: 1 },
+  write: { effect: 'keyed', ms: [1, 40], weight: 8 },
+  slow_write: { effect: 'keyed', ms: [500, 4_000], weight: 2 },
+  flaky: { effect: 'keyed', ms: [1, 20], weight: 2 },
+  pay: { effect: 'once', ms: [1, 40], weight: 10 },
+  slow_pay: { effect: 'once', ms: [500, 4_000], weight: 2 },
+  fails: { effect: 'pure', ms: [1, 10], weight: 1 },
+  pay_asked: { effect: 'once', approvers: 1, ms: [1, 60], weight: 3 },
+  pay_two: { effect: 'once', approvers: 2, ms: [1, 60], weight: 2 },
+  write_late: { effect: 'keyed', approvers: 1, approvesItself: true, ms: [1, 60], weight: 1 },
+  pay_denied: { effect: 'once', approvers: 1, ms: [1, 60], weight: 1 },
+  outside: { effect: 'once', outside: true, ms: [0, 0], weight: 1 },
+  outside_late: { effect: 'once', outside: true, ms: [0, 0], weight: 1 },
+  ask_human: { effect: 'once', outside: true, ms: [0, 0], weight: 1 },
+  behind: { effect: 'keyed', background: true, ms: [200, 2_500], weight: 1 },
+  behind_once: { effect: 'once', background: true, ms: [200, 2_500], weight: 1 },
+  sleeps: { effect: 'keyed', ms: [1, 20], weight: 1 },
+  shell: { effect: 'once', ms: [0, 0], weight: 1 },
+};
+
+export type ToolName = keyof typeof tools & string;
+
+/** Which tools the model of a kind of thread calls. */
+const liked: Readonly<Record<string, (name: string) => boolean>> = {
+  quick: (name) => ['look', 'write', 'pay', 'slow_pay', 'slow_write', 'flaky', 'fails'].includes(name),
+  asking: (name) => /asked|two|late|denied|outside|ask_human/.test(name) || name === 'pay',
+  behind: (name) => /behind|look|pay$/.test(name),
+  sleeping: (name) => ['sleeps', 'pay', 'write'].includes(name),
+  shelling: (name) => ['shell', 'pay'].includes(name),
+};
+
+export function pickTool(rng: Random, kind: string): string {
+  const fits = liked[kind] ?? (() => true);
+  return rng.weigh(Object.fromEntries(Object.entries(tools).flatMap(([name, { weight }]) => (fits(name) ? [[name, weight]] : []))));
+}
