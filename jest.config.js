@@ -18,5 +18,6 @@ module.exports = {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // Each test file may run a worker, a bundle and a server: on two cores, more at once only makes all of them slow.
   maxWorkers: 3,
-  testTimeout: 30_000,
+  // Longer than any wait for a condition: on a busy machine a test is slow, and not wrong.
+  testTimeout: 60_000,
 };

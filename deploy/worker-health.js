@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 'use strict';
 
-// Exit code 0 when a worker of this host has asked the task queue for work lately. Asking the server, and not the worker, tells also of a
-// worker that is up but has the wrong address, namespace or queue.
+// Exit code 0 when a worker process that lives on this host has asked the task queue for work lately. Asking the server, and not the worker,
+// tells also of a worker that is up but has the wrong address, namespace or queue, or polls no more.
 
 const os = require('node:os');
 const { Client, Connection } = require('@temporalio/client');
@@ -11,6 +11,18 @@ const { loadClientConnectConfig } = require('@temporalio/envconfig');
 const taskQueue = process.env.LONGHAUL_TASK_QUEUE || 'longhaul';
 // A poll that finds nothing lasts a minute.
 const freshMs = 90_000;
+
+/** Temporal's worker calls itself `PID@HOST`. Polls are remembered for minutes, also those of a process that has died since. @param {string} identity */
+function isAliveHere(identity) {
+  const [, pid, host] = /^(\d+)@(.*)$/.exec(identity) ?? [];
+  if (host !== os.hostname()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+  }
+}
 
 async function main() {
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
@@ -22,10 +34,12 @@ async function main() {
       taskQueue: { name: taskQueue },
       taskQueueType: 'TASK_QUEUE_TYPE_WORKFLOW',
     });
-    const here = pollers.filter(({ identity }) => identity?.includes(`@${os.hostname()}`));
+    const here = pollers.filter(({ identity }) => isAliveHere(identity ?? ''));
     if (here.some(({ lastAccessTime }) => Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < freshMs)) return;
     const others = pollers.map(({ identity }) => identity).join(', ') || 'nobody';
-    throw new Error(`no worker on ${os.hostname()} polls the task queue ${taskQueue} in the namespace ${namespace} (polling: ${others})`);
+    throw new Error(
+      `no worker process on ${os.hostname()} polls the task queue ${taskQueue} in the namespace ${namespace} (polling: ${others})`,
+    );
   } finally {
     await connection.close();
   }

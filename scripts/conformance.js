@@ -1,8 +1,9 @@
 'use strict';
 
 // docs/conformance.md: which test proves which behaviour. A test says so by carrying the number in its name: `[A43]`, `[A43][B27]`.
-//   node scripts/conformance.js             writes the page
-//   node scripts/conformance.js --missing   lists the lines that are due and have no test
+// docs/conformance-lines.json has the lines, and the clauses that no test proves.
+//   node scripts/conformance.js          writes the page
+//   node scripts/conformance.js --open   lists what is proven in part, and what is not yet
 
 const { readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join, relative, sep } = require('node:path');
@@ -44,57 +45,69 @@ function numbered(source) {
   }));
 }
 
+/** { [number]: { says, partly?: the clause that no test proves, notApplicable?: the reason } } */
 function readLines() {
-  return JSON.parse(readFileSync(join(root, 'docs/conformance-lines.json'), 'utf8'));
+  return JSON.parse(readFileSync(join(root, 'docs/conformance-lines.json'), 'utf8')).lines;
 }
 
-/** Due lines without a test. */
-function missing() {
-  const { lines, notApplicable } = readLines();
+/** `n/a` where a reason says so; `not yet` without a test; `partly` where a clause is left; else `proven`. */
+function statusOf({ partly, notApplicable }, tests) {
+  if (notApplicable) return 'n/a';
+  if (!tests) return 'not yet';
+  return partly ? 'partly' : 'proven';
+}
+
+/** What is wrong with the lines: numbers that only a test or only a page knows, and clauses that are left of nothing. */
+function problems() {
+  const lines = readLines();
   const proven = proofs();
-  return Object.entries(lines).filter(([number, words]) => words !== '' && !proven.has(number) && !notApplicable[number]);
+  return [
+    ...[...proven.keys()].filter((number) => !lines[number]).map((number) => `${number}: a test carries it, and it is no line`),
+    ...Object.entries(lines).flatMap(([number, line]) => {
+      const found = [];
+      if (!line.says?.trim()) found.push(`${number}: has no words`);
+      if (line.partly !== undefined && !proven.has(number)) found.push(`${number}: a clause is left of it, but no test carries it`);
+      if (line.notApplicable && proven.has(number)) found.push(`${number}: does not apply, and a test carries it`);
+      const odd = Object.keys(line).filter((key) => !['says', 'partly', 'notApplicable'].includes(key));
+      if (odd.length > 0) found.push(`${number}: ${odd.join(', ')} is not known`);
+      return found;
+    }),
+  ];
 }
 
 function render() {
-  const { lines, notApplicable } = readLines();
+  const lines = readLines();
   const proven = proofs();
-  const unknown = [...proven.keys()].filter((number) => !(number in lines));
-  if (unknown.length > 0) throw new Error(`Tests carry numbers that docs/conformance-lines.json does not have: ${unknown.join(', ')}`);
-  // A line without words that a test proves all the same must be seen, too.
-  const shown = ([number, words]) => words !== '' || proven.has(number) || notApplicable[number];
-  const open = Object.entries(lines).filter((line) => !shown(line));
-  const rows = Object.entries(lines)
-    .filter(shown)
-    .map(([number, words]) => `| ${number} | ${cell(words)} | ${proof(proven.get(number), notApplicable[number])} |`);
-  const count = Object.keys(lines).length;
+  const counts = { proven: 0, partly: 0, 'not yet': 0, 'n/a': 0 };
+  const rows = Object.entries(lines).map(([number, line]) => {
+    const status = statusOf(line, proven.get(number));
+    counts[status] += 1;
+    const what = { partly: `partly, but for: ${line.partly}`, 'n/a': `n/a: ${line.notApplicable}` }[status] ?? status;
+    return `| ${number} | ${cell(line.says)} | ${cell(what)} | ${links(proven.get(number))} |`;
+  });
   return `# Conformance
 
-The engine answers to ${count} numbered behaviours of four agent systems that came before it: A for AgentB and OneRingAI, B for BaseAgent
-and codelia. This page says of each which test proves it. It is made by \`node scripts/conformance.js\` from the names of the tests,
-which carry the numbers, and a test fails when it is out of date. ${proven.size} of ${count} are proven.
+The engine answers to ${Object.keys(lines).length} numbered behaviours of four agent systems that came before it: A for AgentB and OneRingAI, B for BaseAgent
+and codelia. Each stands here whole, every clause of it, in this project's words, with its status:
 
-| | behaviour | proven by |
-| --- | --- | --- |
+| | lines |
+| --- | --- |
+| proven: tests hold every clause | ${counts.proven} |
+| partly: tests hold it but for the clause that is named | ${counts.partly} |
+| not yet | ${counts['not yet']} |
+| n/a: it will never apply | ${counts['n/a']} |
+
+A line is met where a user of that system gets the behaviour: by default, by a setting, or in a projection of the log into that system's
+words. Tests carry the numbers in their names; the page is made from them by \`node scripts/conformance.js\`, and a test fails when it is out
+of date. A clause that is left is named in \`docs/conformance-lines.json\`.
+
+| | behaviour | status | tests |
+| --- | --- | --- | --- |
 ${rows.join('\n')}
-
-Not yet: ${ranges(open.map(([number]) => number))}.
 `;
 }
 
-/** `A16 to A26, A42`. */
-function ranges(numbers) {
-  const runs = [];
-  for (const number of numbers) {
-    const last = runs.at(-1);
-    if (last && last.letter === number[0] && last.to + 1 === Number(number.slice(1))) last.to += 1;
-    else runs.push({ letter: number[0], from: Number(number.slice(1)), to: Number(number.slice(1)) });
-  }
-  return runs.map(({ letter, from, to }) => (from === to ? `${letter}${from}` : `${letter}${from} to ${letter}${to}`)).join(', ');
-}
-
-function proof(tests, notApplicable) {
-  if (notApplicable) return `n/a: ${cell(notApplicable)}`;
-  if (!tests) return 'not yet';
+function links(tests = []) {
   const byFile = new Map();
   for (const { file, name } of tests) byFile.set(file, [...(byFile.get(file) ?? []), name]);
   return [...byFile].map(([file, names]) => `[${file}](../${file}): ${names.map(cell).join('; ')}`).join('<br>');
@@ -105,13 +118,16 @@ function cell(text) {
 }
 
 if (require.main === module) {
-  if (process.argv.includes('--missing')) {
-    const open = missing();
-    for (const [number, words] of open) console.log(`${number}  ${words}`);
-    console.log(`${open.length} due without a test`);
+  if (process.argv.includes('--open')) {
+    const proven = proofs();
+    for (const [number, line] of Object.entries(readLines())) {
+      const status = statusOf(line, proven.get(number));
+      if (status === 'partly') console.log(`${number}  but for: ${line.partly}`);
+      if (status === 'not yet') console.log(`${number}  not yet: ${line.says}`);
+    }
   } else {
     writeFileSync(page, render());
   }
 }
 
-module.exports = { missing, numbered, proofs, render, page };
+module.exports = { numbered, page, problems, proofs, render, statusOf };

@@ -49,7 +49,11 @@ function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
   /** @type {Promise<Ended>} */
   const ended = new Promise((resolve) => {
     // `close` and not `exit`: what was still in the channel is read first.
-    guard.once('close', (code, signal) => resolve({ code, signal, ...last, output }));
+    guard.once('close', (code, signal) => {
+      // Killed by somebody else, it could not end the command.
+      if (!last && signal) void pid.then((orphan) => killGroup(orphan)).catch(() => {});
+      resolve({ code, signal, ...last, output });
+    });
   });
   return {
     pid,
@@ -66,17 +70,22 @@ function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
   };
 }
 
+/** @param {number} pid */
+function killGroup(pid) {
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
+  } catch {
+    // It is gone already.
+  }
+}
+
 /** @param {string} command @param {string[]} args */
 function guard(command, args) {
   const child = spawn(command, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
   const end = () => {
     // Only when the command is gone are we: whoever waits for our end may take its port or its files at once.
     child.once('exit', () => process.exit());
-    try {
-      if (child.pid) process.kill(process.platform === 'win32' ? child.pid : -child.pid, 'SIGKILL');
-    } catch {
-      // It is gone already.
-    }
+    if (child.pid) killGroup(child.pid);
     if (!child.pid || child.exitCode !== null || child.signalCode !== null) process.exit();
   };
   process.on('disconnect', end);

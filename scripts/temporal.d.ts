@@ -10,10 +10,19 @@ export interface TemporalOptions {
   /** Free ones are found otherwise. */
   port?: number;
   uiPort?: number;
+  /** Let it tell what it was asked, at `metricsUrl`. */
+  metrics?: boolean;
   /** Start a server even where TEMPORAL_ADDRESS names one. */
   own?: boolean;
   /** Told about what takes long (a download, a build). */
   log?: (line: string) => void;
+}
+
+/** How a server ended; `output`: the last 8,000 characters that it wrote. */
+export interface Ended {
+  code: number | null;
+  signal: string | null;
+  output: string;
 }
 
 export interface TemporalServer {
@@ -24,7 +33,11 @@ export interface TemporalServer {
   ownServer: boolean;
   /** Without a slash at the end. */
   uiUrl?: string;
+  /** What it was asked, in Prometheus' format. */
+  metricsUrl?: string;
   pid?: number;
+  /** Resolves when the server is gone, for whatever reason. Of our own servers. */
+  ended?: Promise<Ended>;
   /** Resolves when the server is gone; nothing of it is left behind. */
   stop(): Promise<void>;
   /** SIGKILL, and no waiting: for tests of what a crashed server does. */

@@ -21,6 +21,8 @@ const dynamicConfig = {
   'history.defaultWorkflowTaskTimeout': '5s',
   // Timers are rounded up to a second otherwise, and a death is noticed by two of them: a heartbeat that does not come, and a retry's wait.
   'history.timerProcessorMaxTimeShift': '100ms',
+  // How long a reader's request waits for something to happen: 29 s, the most the server's own timeouts leave (20 s by default).
+  'history.longPollExpirationInterval': '29s',
 };
 
 const searchAttributes = {
@@ -59,7 +61,8 @@ async function startServer(binary, options) {
   for (;;) {
     const port = options.port ?? (await freePort());
     const uiPort = options.ui ? (options.uiPort ?? (await freePort())) : undefined;
-    const failure = await launch(binary, port, uiPort, options);
+    const metricsPort = options.metrics ? await freePort() : undefined;
+    const failure = await launch(binary, { port, uiPort, metricsPort }, options);
     if (typeof failure !== 'string') return failure;
     if (!/address already in use/i.test(failure) || Date.now() > giveUp) {
       throw new Error(`The Temporal development server (${binary}) did not start on port ${port}:\n${failure}`);
@@ -68,14 +71,17 @@ async function startServer(binary, options) {
   }
 }
 
-/** @param {string} binary @param {number} port @param {number | undefined} uiPort @param {TemporalOptions} options @returns {Promise<TemporalServer | string>} */
-async function launch(binary, port, uiPort, options) {
+/** @typedef {{ port: number, uiPort: number | undefined, metricsPort: number | undefined }} Ports */
+
+/** @param {string} binary @param {Ports} ports @param {TemporalOptions} options @returns {Promise<TemporalServer | string>} */
+async function launch(binary, ports, options) {
+  const { port, uiPort, metricsPort } = ports;
   /** @type {() => void} */
   let isReady = () => {};
   const ready = new Promise((resolve) => {
     isReady = () => resolve('ready');
   });
-  const server = guarded(binary, serverArguments(port, uiPort, options), {
+  const server = guarded(binary, serverArguments(ports, options), {
     // The line comes when the server serves; and unlike an answer on the port, it is surely this server that says it.
     onLine: (line) => {
       if (/server:/i.test(line) && line.trimEnd().endsWith(`:${port}`)) isReady();
@@ -108,7 +114,9 @@ async function launch(binary, port, uiPort, options) {
     namespace: 'default',
     ownServer: true,
     ...(uiPort && { uiUrl: `http://127.0.0.1:${uiPort}` }),
+    ...(metricsPort && { metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` }),
     pid,
+    ended: server.ended,
     // SIGKILL: a polite stop drains for 2 to 3 seconds, and with a file nothing is lost either way.
     async stop() {
       await server.kill();
@@ -117,10 +125,11 @@ async function launch(binary, port, uiPort, options) {
   };
 }
 
-/** @param {number} port @param {number | undefined} uiPort @param {TemporalOptions} options */
-function serverArguments(port, uiPort, options) {
+/** @param {Ports} ports @param {TemporalOptions} options */
+function serverArguments({ port, uiPort, metricsPort }, options) {
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'];
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
+  if (metricsPort) args.push('--metrics-port', String(metricsPort));
   if (options.dbFilename) {
     // Survives SIGKILL of the server, and three times as fast as the default pragmas.
     args.push('--db-filename', options.dbFilename, '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal');

@@ -6,20 +6,26 @@ import { findSuspended, findThread, runMeant } from './client/find-thread';
 import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
 import { attributeOf, listThreads } from './client/list-filter';
 import { persist } from './client/persist';
+import { patientConnection } from './client/reach';
 import { type Once, type SendOptions, Thread } from './client/thread';
+import { stopWatching } from './client/thread-watch';
 import { readConfig } from './config';
 import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
-import { excerpt } from './core/json';
+import { bounds } from './core/bounds';
+import { checkThreadId } from './core/check-input';
 import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
+import { shortBytes } from './core/text';
 import { checkThreadInput } from './core/thread-input';
+import { summary } from './core/views';
 import type { StreamBus } from './stream/stream-bus';
 
 export type { Audit, AuditEntry, AuditFact } from './client/audit';
 export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
 export type { InboxFilter, InboxItem } from './client/inbox';
+export type { ResultOptions } from './client/result';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 
 export interface ClientOptions {
@@ -29,6 +35,11 @@ export interface ClientOptions {
   bus?: StreamBus;
   /** How long a request may wait for a worker. Milliseconds, default 10,000. */
   requestTimeoutMs?: number;
+  /**
+   * How long a request waits for a Temporal server that is away. Milliseconds, default 90,000. Readers of events and `result()` wait until
+   * they are told to stop.
+   */
+  serverAwayMs?: number;
 }
 
 export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {
@@ -66,8 +77,15 @@ export class LonghaulClient {
     const environment = loadClientConnectConfig();
     const connectionOptions = { ...environment.connectionOptions, ...connection };
     const address = connectionOptions.address ?? 'localhost:7233';
+    const patient = patientConnection();
     try {
-      const temporal = await Connection.connect({ connectTimeout: '5s', ...connectionOptions });
+      const temporal = await Connection.connect({
+        connectTimeout: '5s',
+        ...patient.options,
+        ...connectionOptions,
+        channelArgs: { ...patient.options.channelArgs, ...connectionOptions.channelArgs },
+      });
+      patient.belongsTo(temporal);
       return new LonghaulClient(new Client({ connection: temporal, namespace: namespace ?? environment.namespace ?? 'default' }), rest);
     } catch (cause) {
       throw new LonghaulError(
@@ -87,23 +105,23 @@ export class LonghaulClient {
     const { id = `thread_${randomUUID().slice(0, 13)}`, taskQueue = this.taskQueue, ...settings } = options;
     const name = typeof agent === 'string' ? agent : agent.name;
     const request: ThreadInput = { agent: name, input, ...settings };
-    const wrong = id.trim() === '' ? 'the id is blank; leave it out to have one made' : checkThreadInput(request);
+    const wrong = checkThreadId(id) ?? checkThreadInput(request);
     if (wrong) throw new LonghaulError('invalid-input', `The thread was not started: ${wrong}`);
     const digest = digestOf(request);
     const task = textOf(input) || '(image)';
     try {
-      await persist(this.temporal.connection, 'start', () =>
+      const begin = () =>
         this.temporal.workflow.start(workflowType, {
           workflowId: id,
           taskQueue,
           args: [request],
           memo: { agent: name, request: digest },
-          staticSummary: excerpt(`${name}: ${task.replace(/\s+/g, ' ')}`, 180),
-          ...(task.length > 160 && { staticDetails: excerpt(task, 4_000) }),
+          staticSummary: summary(`${name}: ${task.slice(0, 500)}`),
+          ...(task.length > 160 && { staticDetails: shortBytes(task.slice(0, 4_000), bounds.detailsBytes) }),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
-        }),
-      );
+        });
+      await persist(this.temporal.connection, 'start', begin, { awayMs: this.options.serverAwayMs });
     } catch (error) {
       if ((error as Error).name !== 'WorkflowExecutionAlreadyStartedError') throw error;
       await this.#mustBeSame(id, digest);
@@ -159,12 +177,15 @@ export class LonghaulClient {
     return readInbox(this, filter);
   }
 
+  /** Readers and `result()` that are under way reject. */
   async close(): Promise<void> {
+    stopWatching(this.temporal);
     await this.temporal.connection.close();
   }
 
   async #mustBeSame(id: string, digest: string): Promise<void> {
-    const { memo } = await persist(this.temporal.connection, 'start', () => this.temporal.workflow.getHandle(id).describe());
+    const describe = () => this.temporal.workflow.getHandle(id).describe();
+    const { memo } = await persist(this.temporal.connection, 'start', describe, { awayMs: this.options.serverAwayMs });
     if (memo?.request === digest) return;
     throw new LonghaulError(
       'thread-exists',

@@ -1,6 +1,8 @@
 /** What the environment says. Nothing else in the project reads it. */
 export interface Config {
   openai: OpenAiConfig;
+  /** `TEMPORAL_ADDRESS`, where it is set: everything else of Temporal's environment is read by Temporal's own code. */
+  temporalAddress?: string;
   /** `LONGHAUL_WORKSPACE`: the folder that tools work in. */
   workspace?: string;
   /** `LONGHAUL_TASK_QUEUE` */
@@ -11,6 +13,10 @@ export interface Config {
   model?: string;
   /** `LONGHAUL_PRICES`: a JSON file of what models cost, beside the list that comes with the package. */
   pricesFile?: string;
+  /** `LONGHAUL_LIVE_TEXT_MS`: how often a worker process puts the growing text of answers into heartbeats. */
+  liveTextMs?: number;
+  /** `LONGHAUL_DRAIN_MS`: how long steps may go on after a worker process was told to stop. */
+  drainMs?: number;
   /** `LLM_COST_LIMIT`: US dollars that a run may cost where its agent says nothing. 0 means nothing at all. */
   costLimitUsd?: number;
   /** All of it: what commands of the built-in agent inherit, less what looks like a secret. */
@@ -38,11 +44,14 @@ export function readConfig(env: Record<string, string | undefined> = process.env
       organization: read('OPENAI_ORG_ID'),
       project: read('OPENAI_PROJECT_ID'),
     },
+    temporalAddress: read('TEMPORAL_ADDRESS'),
     workspace: read('LONGHAUL_WORKSPACE'),
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
     agentsFile: read('LONGHAUL_AGENTS'),
     model: read('LONGHAUL_MODEL'),
     pricesFile: read('LONGHAUL_PRICES'),
+    liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
+    drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),
     costLimitUsd: dollars('LLM_COST_LIMIT', read('LLM_COST_LIMIT')),
     environment: env,
   };
@@ -53,4 +62,32 @@ function dollars(name: string, text: string | undefined): number | undefined {
   const value = Number(text);
   if (Number.isFinite(value) && value >= 0) return value;
   throw new Error(`${name} is ${JSON.stringify(text)}; it must be a number of US dollars, 0 or more.`);
+}
+
+function milliseconds(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 100) return value;
+  throw new Error(`${name} is ${JSON.stringify(text)}; it must be a number of milliseconds, 100 or more.`);
+}
+
+/**
+ * The version of a worker process: `TEMPORAL_DEPLOYMENT_NAME` and `TEMPORAL_WORKER_BUILD_ID`, as Temporal's Worker Controller sets them, and
+ * `LONGHAUL_VERSIONING`. Not in `readConfig`: half of it is a mistake only where a worker runs.
+ */
+export function readDeployment(
+  env: Record<string, string | undefined> = process.env,
+): { name: string; buildId: string; behavior?: 'auto-upgrade' | 'pinned' } | undefined {
+  const [name, buildId, behavior] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID', 'LONGHAUL_VERSIONING'].map(
+    (variable) => env[variable]?.trim() || undefined,
+  );
+  if (name === undefined && buildId === undefined && behavior === undefined) return undefined;
+  if (name === undefined || buildId === undefined) {
+    throw new Error(
+      'Worker versioning needs TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID. Set both, or neither of them nor LONGHAUL_VERSIONING.',
+    );
+  }
+  if (behavior === undefined) return { name, buildId };
+  if (behavior === 'auto-upgrade' || behavior === 'pinned') return { name, buildId, behavior };
+  throw new Error(`LONGHAUL_VERSIONING is ${JSON.stringify(behavior)}; it must be auto-upgrade or pinned.`);
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { BundleOptions } from '@temporalio/worker';
+import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 
 type WebpackHook = NonNullable<BundleOptions['webpackConfigHook']>;
 
@@ -21,15 +21,22 @@ const lean: WebpackHook = (config) => {
 /** For `bundleWorkflowCode`, to make the bundle ahead of time. */
 export function workflowBundleOptions(): Pick<
   BundleOptions,
-  'workflowsPath' | 'preloadModules' | 'payloadConverterPath' | 'webpackConfigHook'
+  'workflowsPath' | 'workflowInterceptorModules' | 'preloadModules' | 'payloadConverterPath' | 'failureConverterPath' | 'webpackConfigHook'
 > {
   const workflowsPath = sibling('workflows/index');
   // Evaluated once and shared by all threads of a worker, instead of anew for each: no module of ours keeps state.
-  return { workflowsPath, preloadModules: [workflowsPath], payloadConverterPath: payloadConverterPath(), webpackConfigHook: lean };
+  const workflowInterceptorModules = [sibling('workflows/interceptors')];
+  return { workflowsPath, workflowInterceptorModules, preloadModules: [workflowsPath], ...converterPaths(), webpackConfigHook: lean };
 }
 
-export function payloadConverterPath(): string {
-  return sibling('workflows/payload-converter');
+/** Of a worker, and of one that replays: what a thread sees of its history must not differ between the two. `own` is the user's. */
+export function dataConverter(own: NonNullable<WorkerOptions['dataConverter']> = {}): NonNullable<WorkerOptions['dataConverter']> {
+  const { failureConverterPath, payloadConverterPath } = converterPaths();
+  return { failureConverterPath, ...own, payloadConverterPath };
+}
+
+function converterPaths(): { payloadConverterPath: string; failureConverterPath: string } {
+  return { payloadConverterPath: sibling('workflows/payload-converter'), failureConverterPath: sibling('workflows/failure-converter') };
 }
 
 /** A file beside this one, in the sources or in the build. */

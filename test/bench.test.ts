@@ -9,18 +9,23 @@ function bench(...args: string[]): { status: number | null; stdout: string; stde
 }
 
 test('the bench measures on a server of its own, prints Markdown and saves everything as JSON', () => {
-  const { status, stdout, stderr } = bench('--quick', '--only', 'cancel');
+  const { status, stdout, stderr } = bench('--quick', '--only', 'cancel,actions');
   expect(stderr).not.toMatch(/Error/);
-  expect(stdout).toMatch(/\| cancel to closed HTTP connection, ms, of 5( \| [\d.]+){3} \|/);
+  expect(stderr).toMatch(/replayed [1-9]\d* histories/);
+  for (const where of ["in the thread's own worker", 'in another process']) {
+    expect(stdout).toMatch(new RegExp(`\\| cancel to closed HTTP connection of a step ${where}, ms, of 5( \\| [\\d.,]+){3} \\|`));
+  }
   const file = /Everything measured: (.*\.json)/.exec(stdout)?.[1] ?? '';
-  const { cancelMs, bundleBytes } = JSON.parse(readFileSync(file, 'utf8'));
-  expect(cancelMs).toHaveLength(5);
+  const { cancels, bundleBytes } = JSON.parse(readFileSync(file, 'utf8'));
+  expect(cancels).toEqual({ same: expect.any(Array), elsewhere: expect.any(Array) });
+  expect([...cancels.same, ...cancels.elsewhere]).toHaveLength(10);
   expect(bundleBytes.longhaul).toBeGreaterThan(bundleBytes.empty);
+  expect(stdout).toMatch(/\| longhaul, a turn \| 0 \| 2 \| 0 \| 0 \| 0 \| 0 \| 0 \| 0 \| 2 \|/);
   expect(status).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test('the bench names the parts there are when it is asked for another', () => {
   const { status, stderr } = bench('--only', 'everything');
   expect(status).toBe(1);
-  expect(stderr).toContain('--only everything: there is no such part. The parts are pace, resume, cancel, takeover, approvals.');
+  expect(stderr).toContain('--only everything: there is no such part. The parts are pace, resume, cancel, takeover, actions, approvals.');
 });

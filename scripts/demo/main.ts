@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import type { Approvals } from '../../src/cli/approvals';
@@ -6,6 +8,7 @@ import { createPrompt, type Prompt } from '../../src/cli/prompt';
 import { shortArguments } from '../../src/cli/words';
 import type { Thread } from '../../src/client';
 import { isTerminal } from '../../src/core/event';
+import { replayThreads } from '../../src/testing';
 import { killMoment } from './kill-moment';
 import { task } from './project';
 import { createScreen, type Screen } from './screen';
@@ -47,10 +50,17 @@ async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSi
   if (failure) throw failure;
   if (!completed) return false;
   const counted = await tally(thread, killedAt);
-  process.stdout.write(summary(counted, { published: stage.project.published(), startMs }));
+  const { replayed, diverged } = await replayThreads({
+    client: stage.client,
+    executions: [{ workflowId: thread.id }],
+    keep: join(tmpdir(), 'longhaul-diverged'),
+  });
+  const replays = { replayed, of: replayed + diverged.length };
+  process.stdout.write(summary(counted, { published: stage.project.published(), startMs, replays }));
+  for (const { error, historyFile } of diverged) screen.say(pc.red(`the history does not replay: ${error}; it is kept in ${historyFile}`));
   if (killedAt === undefined) screen.say('the run was over before its worker could be killed in the middle of a model call');
   await showAround(stage, `/namespaces/${stage.namespace}/workflows/${thread.id}/${counted.execution}/history`, keep, screen, signal);
-  return true;
+  return diverged.length === 0;
 }
 
 async function showAround(stage: Stage, path: string, keep: boolean, screen: Screen, signal: AbortSignal): Promise<void> {

@@ -2,8 +2,15 @@ import pc from 'picocolors';
 import { bytes, count, duration } from '../../src/cli/words';
 import type { Tally } from './tally';
 
+interface Around {
+  /** Lines in the file that the agent's work left. */
+  published: number;
+  startMs?: number | undefined;
+  replays: { replayed: number; of: number };
+}
+
 /** The end of the demo, from what was counted. */
-export function summary(tally: Tally, { published, startMs }: { published: number; startMs?: number }): string {
+export function summary(tally: Tally, { published, startMs, replays }: Around): string {
   const row = (name: string, value: string, from: string) => `  ${name.padEnd(22)} ${pc.bold(value.padEnd(12))} ${pc.dim(from)}`;
   return [
     '',
@@ -20,6 +27,7 @@ export function summary(tally: Tally, { published, startMs }: { published: numbe
     ),
     row('workers', String(tally.workers.length), tally.workers.join(', ')),
     row('history', bytes(tally.historyBytes), `${tally.historyEvents} events; each message is in it once`),
+    row('replays', `${replays.replayed} of ${replays.of}`, 'histories that the workflow code repeats, event by event'),
     '',
   ].join('\n');
 }

@@ -16,7 +16,8 @@ export async function startWorker(env: Record<string, string>): Promise<WorkerPr
     isReady = () => resolve('ready');
   });
   const worker = guarded(process.execPath, ['--require', require.resolve('tsx/cjs'), join(root, 'src/worker.ts')], {
-    env: { ...process.env, ...env },
+    // Its words are watched from another process as they come.
+    env: { ...process.env, LONGHAUL_LIVE_TEXT_MS: '300', ...env },
     onLine: (line) => {
       if (line.startsWith('longhaul worker:')) isReady();
     },

@@ -1,60 +1,84 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
+import { bounds } from '../core/bounds';
+import { type CallIds, callIds } from '../core/call-ids';
 import { type Message, noUsage, type ToolCall, type Usage } from '../core/message';
+import { factsOfThrown, messageOfThrown } from '../core/thrown';
 import type { Verdict } from '../core/tool';
-import { type ModelAnswer, type ModelDelta, ModelFailure } from '../models/model';
+import { addWaste, charactersOf } from '../core/waste';
+import type { ModelAnswer, ModelDelta, ModelFailure } from '../models/model';
+import { soundAnswer, soundFailure } from '../models/sound-answer';
 import type { Toolbox } from '../tools/toolbox';
+import { agentOf } from './agent-of';
+import { answerCap } from './answer-cap';
 import { askThread } from './ask-thread';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
+import { type Tally, tally } from './tally';
 import { judgeFailure, toFailure } from './to-failure';
+
+/** One attempt at a call, while it goes on. */
+interface Attempt {
+  step: Step;
+  progress: StepProgress;
+  spent: Tally;
+  /** Shows readers what arrives, and counts it. */
+  show: ((delta: ModelDelta) => void) & { count: number };
+}
 
 /** One request to the model: finds the transcript, streams the answer, judges its calls. Temporal retries it, with the waits that failures name. */
 export function callModel(deps: ActivityDependencies): Activities['callModel'] {
   return async (request) => {
     const progress: StepProgress = { runId: request.runId, messageId: request.messageId, turn: request.turn, attempt: 1 };
-    return runStep(
-      deps.bus,
-      () => progress,
-      async (step) => {
-        const failed = step.before?.failed ?? [];
-        Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
-        const agent = deps.agents.get(request.agent);
-        progress.maxAttempts = agent.retry.maxAttempts;
-        const toolbox = await toolsOf(agent, step);
-        const messages = await transcript(deps, request, step);
-        const started = performance.now();
-        try {
-          const answer = await ask(deps, agent, toolbox, request, messages, step, progress);
-          const durationMs = Math.round(performance.now() - started);
-          const calls = await judge(toolbox, request, distinct(answer.toolCalls, messages));
-          if (!request.closing) deposit(deps, request, answer, calls, step);
-          const { text, refusal, finishReason, usage, opaque } = answer;
-          const costUsd = costOf(deps, request.model, usage);
-          const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(text) : [];
-          return {
-            text,
-            ...(refusal && { refusal }),
-            calls,
-            finishReason,
-            usage,
-            ...(costUsd !== undefined && { costUsd }),
-            ...(problems.length > 0 && { problems }),
-            ...(opaque && { opaque }),
-            attempt: step.attempt,
-            ...(failed.length > 0 && { failed }),
-            durationMs,
-          };
-        } catch (error) {
-          if (step.signal.aborted) throw error;
-          if (isModelFailure(error)) throw fail(agent, request, step, progress, error);
-          // Nobody said that it passes: as it is, and at once.
-          throw unclassified(error);
-        }
-      },
-    );
+    let spent: Tally | undefined;
+    return runStep(deps, { progress: () => ({ ...progress, ...spent?.soFar() }), earlier: request.earlier }, async (step) => {
+      const failed = step.before?.failed ?? [];
+      Object.assign(progress, { attempt: step.attempt, began: step.before?.began ?? Date.now(), ...(failed.length > 0 && { failed }) });
+      const before = addWaste(step.before?.wasted, step.before?.spending);
+      if (before) progress.wasted = before;
+      const agent = agentOf(deps.agents, request.agent, step);
+      progress.maxAttempts = agent.retry.maxAttempts;
+      const toolbox = await toolsOf(agent, step);
+      const messages = await transcript(deps, request, step);
+      const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
+      const instructions = await instructionsOf(agent, step);
+      spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
+      const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };
+      const started = performance.now();
+      try {
+        const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
+        const durationMs = Math.round(performance.now() - started);
+        const calls = await judge(toolbox, request, ids.assign(answer.toolCalls));
+        const token = randomBytes(4).toString('hex');
+        if (!request.closing) deposit(deps, request, answer, calls, token, step);
+        const { text, refusal, finishReason, usage, opaque } = answer;
+        const wasted = spent.wasted();
+        const costUsd = costOf(deps, request.model, usage);
+        const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(text) : [];
+        return {
+          text,
+          ...(refusal && { refusal }),
+          calls,
+          finishReason,
+          usage,
+          ...(costUsd !== undefined && { costUsd }),
+          ...(problems.length > 0 && { problems }),
+          ...(opaque && { opaque }),
+          attempt: step.attempt,
+          token,
+          ...(failed.length > 0 && { failed }),
+          ...(wasted && { wasted }),
+          durationMs,
+        };
+      } catch (error) {
+        if (step.signal.aborted) throw error;
+        if (isModelFailure(error)) throw fail(agent, request, attempt, soundFailure(error));
+        // Nobody said that it passes: as it is, and at once.
+        throw unclassified(error);
+      }
+    });
   };
 }
 
@@ -76,26 +100,37 @@ async function ask(
   agent: Agent,
   toolbox: Toolbox,
   request: CallModelRequest,
-  messages: Message[],
-  step: Step,
-  progress: StepProgress,
+  { instructions: own, messages }: { instructions: string; messages: Message[] },
+  { step, spent, show }: Attempt,
 ): Promise<ModelAnswer> {
   const { provider, model } = deps.models.resolve(request.model);
   const { closing, instructions: more, extraTools } = request;
-  const text = await instructionsOf(agent, step);
+  const cap = answerCap(step.signal);
   const prompt: Message[] = closing ? [{ id: request.messageId, role: 'user', content: closing.prompt }] : [];
-  const answer = provider.call(
+  const instructions = more ? `${own}\n\n${more}` : own;
+  const tools = closing ? [] : toolbox.specs(extraTools);
+  const asked = provider.call(
     {
       model,
-      instructions: more ? `${text}\n\n${more}` : text,
+      instructions,
       messages: closing ? [...messages, ...prompt] : messages,
-      tools: closing ? [] : toolbox.specs(extraTools),
+      tools,
       ...(agent.answer && !closing && { answer: agent.answer.schema }),
       settings: { ...agent.settings, ...request.settings },
     },
-    { signal: step.signal, onDelta: deltas(request, step, progress) },
+    {
+      signal: cap.signal,
+      onDelta(delta) {
+        cap.count(delta);
+        spent.heard(delta);
+        show(delta);
+      },
+    },
   );
-  return agent.emptyRetries === undefined ? answer : answer.catch(orEmpty);
+  spent.asked(() => instructions.length + charactersOf([...messages, ...prompt]) + JSON.stringify(tools).length);
+  const answer = soundAnswer(await (agent.emptyRetries === undefined ? asked : asked.catch(orEmpty)));
+  spent.told(answer.usage);
+  return answer;
 }
 
 /** Where an agent takes an empty answer for one, a stream with nothing in it is no failure. */
@@ -106,7 +141,9 @@ function orEmpty(error: unknown): ModelAnswer {
 
 function costOf({ models, prices }: ActivityDependencies, name: string, usage: Usage): number | undefined {
   const { model, providerName = '' } = models.resolve(name);
-  return prices.cost(model, providerName, usage);
+  const cost = prices.cost(model, providerName, usage);
+  // Prices may be the user's: what can't be added up would stand in every sum from then on.
+  return cost !== undefined && cost >= 0 && cost <= bounds.answerUsd ? cost : undefined;
 }
 
 /** Code of the user's, as the instructions are. */
@@ -114,7 +151,7 @@ async function toolsOf(agent: Agent, { threadId }: Step): Promise<Toolbox> {
   try {
     return await agent.toolsFor({ threadId });
   } catch (cause) {
-    const words = (cause as Error | undefined)?.message ?? String(cause);
+    const words = messageOfThrown(cause);
     // A registry that is down for a moment is up again for one of the next attempts.
     throw ApplicationFailure.retryable(`The tools of agent '${agent.name}' could not be had: ${words}`, 'tools-unavailable');
   }
@@ -125,18 +162,19 @@ async function instructionsOf({ name, instructions }: Agent, { threadId }: Step)
   try {
     return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date() });
   } catch (cause) {
-    const words = (cause as Error | undefined)?.message ?? String(cause);
-    throw new ModelFailure('bad-request', `The instructions of agent '${name}' could not be made: ${words}`, {}, { cause });
+    const { name: type, message: words } = factsOfThrown(cause);
+    // The name of what was thrown is the code of the failed run.
+    throw ApplicationFailure.nonRetryable(`The instructions of agent '${name}' could not be made: ${words}`, type);
   }
 }
 
 /** What heartbeats carry of a long text: its end, for whoever watches it grow. */
 const longestSnapshot = 32_000;
 
-function deltas({ runId, messageId, turn }: CallModelRequest, step: Step, progress: StepProgress): (delta: ModelDelta) => void {
+function deltas({ runId, messageId, turn }: CallModelRequest, ids: CallIds, step: Step, progress: StepProgress): Attempt['show'] {
   const { attempt } = step;
-  let index = 0;
-  return (delta) => {
+  const show = (delta: ModelDelta) => {
+    const index = show.count++;
     if (delta.type === 'text') progress.text = ((progress.text ?? '') + delta.text).slice(-longestSnapshot);
     step.publish('thread.message.delta', runId, {
       messageId,
@@ -144,31 +182,18 @@ function deltas({ runId, messageId, turn }: CallModelRequest, step: Step, progre
       attempt,
       index,
       ...(index === 0 && attempt > 1 && { restart: true }),
-      ...content(delta),
+      ...content(delta, ids),
     });
-    index += 1;
   };
+  show.count = 0;
+  return show;
 }
 
-function content(delta: ModelDelta): object {
+function content(delta: ModelDelta, ids: CallIds): object {
   if (delta.type === 'text') return { contentChunk: delta.text };
   if (delta.type === 'reasoning') return { reasoningChunk: delta.text };
-  const { type: _, ...chunk } = delta;
-  return { toolCallsChunk: [chunk] };
-}
-
-/**
- * Ids that no other call of the thread has. Some servers send none, or begin at `call_1` with every answer; an approval or an output
- * must name one call and no other.
- */
-function distinct(calls: readonly ToolCall[], messages: readonly Message[]): ToolCall[] {
-  const taken = new Set(messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls.map((call) => call.id) : [])));
-  return calls.map((call) => {
-    const fresh = call.id !== '' && !taken.has(call.id);
-    const id = fresh ? call.id : `${call.id || 'call'}_${randomUUID().slice(0, 8)}`;
-    taken.add(id);
-    return { ...call, id };
-  });
+  const { type: _, id, ...chunk } = delta;
+  return { toolCallsChunk: [{ ...chunk, ...(id !== undefined && { id: ids.of(id) }) }] };
 }
 
 function judge(
@@ -186,6 +211,7 @@ function deposit(
   { messageId }: CallModelRequest,
   answer: ModelAnswer,
   calls: ModelStep['calls'],
+  token: string,
   step: Step,
 ): void {
   const { text, refusal, opaque } = answer;
@@ -197,25 +223,24 @@ function deposit(
     ...(refusal && { refusal }),
     ...(opaque && { opaque }),
     attempt: step.attempt,
+    token,
   });
 }
 
 function fail(
   agent: Agent,
   { model, runId, turn }: CallModelRequest,
-  step: Step,
-  progress: StepProgress,
+  { step, progress, spent, show }: Attempt,
   failure: ModelFailure,
 ): ApplicationFailure {
+  spent.failed(failure);
   const before = progress.failed ?? [];
   // Not from when it was scheduled: a step that waited long for a worker has its whole window still.
   const elapsedMs = Date.now() - (progress.began ?? Date.now());
-  const judged = judgeFailure(failure, { policy: agent.retry, before, elapsedMs, random: Math.random() });
+  const judged = judgeFailure(failure, { policy: agent.retry, before, elapsedMs, random: Math.random(), partial: show.count > 0 });
   if (judged.again) {
     progress.failed = [...before, judged.attempt];
     delete progress.text;
-    // The failures so far reach the next attempt, on whatever worker, in the heartbeat.
-    step.beat();
     step.publish('agent.llm.retry', runId, {
       turn,
       nextAttempt: before.length + 2,
@@ -226,20 +251,16 @@ function fail(
       message: failure.message,
     });
   }
-  return toFailure(judged, before, model);
+  const { wasted, spending } = spent.soFar();
+  return toFailure(judged, { before, model, wasted: addWaste(wasted, spending) });
 }
 
 function unclassified(thrown: unknown): ApplicationFailure {
-  const { name, message } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Partial<Error>;
-  return ApplicationFailure.create({
-    message: message || String(thrown),
-    type: name || 'Error',
-    nonRetryable: true,
-    ...(thrown instanceof Error && { cause: thrown }),
-  });
+  const { name, message, stack = '' } = factsOfThrown(thrown);
+  return Object.assign(ApplicationFailure.nonRetryable(message, name), { stack });
 }
 
 /** By its shape: a provider of the user's may come with a copy of the class of its own. */
 function isModelFailure(error: unknown): error is ModelFailure {
-  return error instanceof ModelFailure || (error as Error | undefined)?.name === 'ModelFailure';
+  return factsOfThrown(error).name === 'ModelFailure';
 }

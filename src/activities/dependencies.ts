@@ -1,5 +1,5 @@
 import type { Agents } from '../agents/registry';
-import type { Limits } from '../core/agent';
+import type { AgentFacts, Limits } from '../core/agent';
 import type { Prices } from '../models/prices';
 import type { Models } from '../models/registry';
 import type { StreamBus } from '../stream/stream-bus';
@@ -19,6 +19,12 @@ export interface ActivityDependencies {
   workspace: string;
   /** What tools reach through `ctx.resolve`. */
   dependencies: Dependencies;
+  /** How soon another worker takes over a step of one that died: it sets the heartbeat timeout. */
+  takeoverMs: number;
+  /** How often the growing text goes into heartbeats, where it does. */
+  liveTextMs?: number;
   /** Whether the namespace has our search attributes; asked once, when the worker starts. */
   searchAttributes: boolean;
+  /** When threads continue as new, where it is not by default. */
+  carryAfter?: AgentFacts['carryAfter'];
 }

@@ -1,4 +1,5 @@
 import type { Activities } from '../contract/activities';
+import { withBoundary } from './boundary';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
 import type { ActivityDependencies } from './dependencies';
@@ -12,7 +13,7 @@ export type { ActivityDependencies } from './dependencies';
 export { TranscriptCache } from './transcript-cache';
 
 export function createActivities(deps: ActivityDependencies): Activities {
-  return {
+  return withBoundary({
     resolveAgent: resolveAgent(deps),
     callModel: callModel(deps),
     runTool: runTool(deps),
@@ -20,5 +21,5 @@ export function createActivities(deps: ActivityDependencies): Activities {
     checkArguments: checkArguments(deps),
     rememberRules: rememberRules(deps),
     requestCancel,
-  };
+  });
 }

@@ -6,11 +6,12 @@ import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
 import type { ToolContext } from '../tools/define-tool';
 import { capContent } from '../tools/output-cap';
+import { agentOf } from './agent-of';
 import { askThread, eventsOf } from './ask-thread';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
 
-type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies'>;
+type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies' | 'liveTextMs' | 'takeoverMs'>;
 
 /** How often a thread that could not be asked for its transcript is asked anew before that counts as the hook's error. */
 const tries = 3;
@@ -19,16 +20,12 @@ const tries = 3;
 export function runHooks(deps: Needed): Activities['runHooks'] {
   return <N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>> => {
     const progress: StepProgress = { runId: request.runId, turn: request.turn, attempt: 1 };
-    return runStep(
-      deps.bus,
-      () => progress,
-      async (step) => {
-        progress.attempt = step.attempt;
-        const { hooks } = deps.agents.get(request.agent);
-        if (!hooks?.ids()[request.hook]) return nobodyToAsk(request);
-        return ask(deps, hooks, request, step);
-      },
-    );
+    return runStep(deps, { progress: () => progress, earlier: request.earlier }, async (step) => {
+      progress.attempt = step.attempt;
+      const { hooks } = agentOf(deps.agents, request.agent, step);
+      if (!hooks?.ids()[request.hook]) return nobodyToAsk(request);
+      return ask(deps, hooks, request, step);
+    });
   };
 }
 
@@ -61,7 +58,8 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
   };
   const { answer, reports } = await hooks.run(request.hook, request.input, host);
   if (lost && step.attempt < tries && reports.some(({ error }) => error !== undefined)) throw unavailable();
-  const fatal = reports.filter(({ error, mode }) => error !== undefined && mode === 'fail');
+  // What was recorded can't be taken back, so whoever listens to it can't end the run: its failure is only reported.
+  const fatal = request.hook === 'on:event' ? [] : reports.filter(({ error, mode }) => error !== undefined && mode === 'fail');
   if (fatal.length > 0) throw hookFailed(request.hook, fatal, reports);
   return { answer, reports };
 }

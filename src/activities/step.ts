@@ -1,67 +1,145 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
-import { failureTypes, type StepProgress } from '../contract/activities';
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { type EarlierAttempts, failureTypes, type StepProgress } from '../contract/activities';
 import type { EphemeralEvent, EphemeralEventData, EphemeralEventType } from '../core/event';
-import type { StreamBus } from '../stream/stream-bus';
-
-/** Often enough to hear of a cancel in well under half a second; the worker's throttle decides what reaches the server. */
-const beatMs = 200;
+import { addWaste } from '../core/waste';
+import { confirmCancel } from './confirm-cancel';
+import type { ActivityDependencies } from './dependencies';
+import { type Heartbeats, heartbeats } from './heartbeats';
+import { mayBegin } from './may-begin';
+import { listStep } from './running-steps';
 
 /** An activity while it runs: who it is, its heartbeats, its abort signal, its way to the readers. */
 export interface Step {
   threadId: string;
   /** Temporal's run id of the execution that scheduled it. */
   execution: string;
+  /** From 1, over all schedulings of the step. */
   attempt: number;
   signal: AbortSignal;
   /** What the attempt before this one left, if it left something. */
-  before: StepProgress | undefined;
+  before: Partial<StepProgress> | undefined;
   publish<T extends EphemeralEventType>(type: T, runId: string, data: EphemeralEventData[T]): void;
-  /** Sends the progress as it is now, for the next attempt and for readers in other processes. */
-  beat(): void;
 }
 
 /**
- * Runs a step with heartbeats, which carry `progress()` and bring cancellation. The first is sent only after a while: a step that is
- * over sooner costs the server nothing.
+ * Runs a step with heartbeats, which carry `progress()` and bring cancellation.
+ *
+ * A workflow in this process says itself that it cancelled the step (`running-steps.ts`), before the server has the cancel. Where that
+ * workflow task is lost, the server may never have it. So a step that may be attempted again stops at once, and fails retryably where
+ * the cancel is not confirmed; a `once` tool, and hooks, only ask the server at once, and stop on its word.
  */
-export async function runStep<T>(bus: StreamBus, progress: () => StepProgress, work: (step: Step) => Promise<T>): Promise<T> {
+export async function runStep<T>(
+  { bus, ...deps }: Needed,
+  { progress, once = false, earlier }: StepRun,
+  work: (step: Step) => Promise<T>,
+): Promise<T> {
   const context = Context.current();
-  const { workflowExecution, attempt, heartbeatDetails } = context.info;
+  const { workflowExecution, heartbeatDetails } = context.info;
+  const attempt = (earlier?.attempts ?? 0) + context.info.attempt;
+  const before = (heartbeatDetails ?? earlier?.left) as Step['before'];
   const threadId = workflowExecution?.workflowId ?? '';
-  const beat = () => context.heartbeat(progress());
-  const timer = setInterval(beat, beatMs);
+  const execution = workflowExecution?.runId ?? '';
+  const someWereLost = attempt > 1 + (before?.failed?.length ?? 0) + (before?.throws ?? 0);
+  await mayBegin(context, before ?? progress(), { always: once || someWereLost });
+  const beats = heartbeats(context, progress, deps);
+  // What a step still says when it is over (a stream that was cut off) belongs to nothing any more.
+  let isOver = false;
+  const stop = stoppedByWorkflow(context, execution, { ...progress(), once }, beats);
   try {
-    return await work({
-      threadId,
-      execution: workflowExecution?.runId ?? '',
-      attempt,
-      signal: context.cancellationSignal,
-      before: heartbeatDetails as StepProgress | undefined,
-      beat,
-      publish(type, runId, data) {
-        const event = { type, timestamp: new Date().toISOString(), threadId, runId, data } as EphemeralEvent;
-        bus.publish({ kind: 'event', event });
-      },
-    });
-  } catch (error) {
-    throw whyAborted(context) ?? error;
+    const end = await settle(
+      work({
+        threadId,
+        execution,
+        attempt,
+        signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
+        before,
+        publish(type, runId, data) {
+          const event = { type, timestamp: new Date().toISOString(), threadId, runId, data } as EphemeralEvent;
+          if (!isOver) bus.publish({ kind: 'event', event });
+        },
+      }),
+    );
+    const unheard = stop.signal.aborted && !(await stop.confirmed());
+    if (!unheard && 'value' in end) return end.value;
+    const failure = unheard ? stopNotConfirmed() : (whyAborted(context, progress()) ?? ('error' in end && end.error));
+    // What this attempt leaves reaches the next, on whatever worker, with the failure.
+    if (failure instanceof ApplicationFailure && !failure.nonRetryable) beats.send();
+    throw failure;
   } finally {
-    clearInterval(timer);
-    bus.publish({ kind: 'grown', threadId });
+    beats.end();
+    stop.unlist();
+    isOver = true;
+    const { messageId, toolCallId: ended = messageId } = progress();
+    bus.publish({ kind: 'grown', threadId, ...(ended !== undefined && { ended }) });
   }
 }
 
-/** What an aborted activity fails with: a cancel that was asked for, or word that only this worker gives up on it. */
-function whyAborted(context: Context): unknown {
+interface StepRun {
+  progress: () => StepProgress;
+  /** It must not run twice. */
+  once?: boolean | undefined;
+  earlier?: EarlierAttempts | undefined;
+}
+
+type Needed = Pick<ActivityDependencies, 'bus' | 'liveTextMs' | 'takeoverMs'>;
+
+/** `signal`: aborted when the workflow said that it cancelled the step; `confirmed`, whether the server says so too. */
+function stoppedByWorkflow(
+  context: Context,
+  execution: string,
+  { runId, messageId, toolCallId, once }: StepProgress & { once: boolean },
+  beats: Heartbeats,
+) {
+  const isHook = messageId === undefined && toolCallId === undefined;
+  const mayStop = !isHook && !once;
+  const stopped = new AbortController();
+  let confirmed: Promise<boolean> | undefined;
+  const unlist = listStep(execution, {
+    runId,
+    isModelCall: messageId !== undefined,
+    stop() {
+      if (mayStop) stopped.abort(new Error('The step was cancelled by its workflow'));
+      confirmed ??= confirmCancel(context, beats.send);
+    },
+  });
+  return { signal: stopped.signal, confirmed: async () => confirmed, unlist };
+}
+
+async function settle<T>(work: Promise<T>): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** What an aborted activity fails with: a cancel that was asked for, and what it has cost till then; or word that only this worker gives up on it. */
+function whyAborted(context: Context, { wasted, spending }: StepProgress): unknown {
   const { aborted, reason } = context.cancellationSignal;
   if (!aborted) return undefined;
-  return context.cancellationDetails?.workerShutdown ? workerShutdown() : reason;
+  if (isInterrupted(context)) return interrupted(context);
+  const cost = addWaste(wasted, spending);
+  return cost ? new CancelledFailure((reason as Error).message, [{ wasted: cost }]) : reason;
 }
 
-export function isShuttingDown(): boolean {
-  return Context.current().cancellationDetails?.workerShutdown === true;
+/** Stopped for the worker's sake, or by an operator who paused or reset the activity: nobody cancelled the step. */
+export function isInterrupted({ cancellationDetails: why }: Context = Context.current()): boolean {
+  return why !== undefined && !why.cancelRequested && (why.workerShutdown || why.paused || why.reset);
 }
 
-export function workerShutdown(): ApplicationFailure {
-  return ApplicationFailure.retryable('The worker was shut down in the middle of the step', failureTypes.workerShutdown);
+export function interrupted({ cancellationDetails: why }: Context = Context.current()): ApplicationFailure {
+  const reason = why?.paused ? 'The activity was paused' : why?.reset ? 'The activity was reset' : 'The worker was shut down';
+  // Another worker may begin at once, however often workers are replaced meanwhile.
+  return ApplicationFailure.create({
+    message: `${reason} in the middle of the step`,
+    type: failureTypes.workerShutdown,
+    nextRetryDelay: '200ms',
+  });
+}
+
+function stopNotConfirmed(): ApplicationFailure {
+  return ApplicationFailure.retryable(
+    'The step was stopped for a cancel that the server never had: the workflow task that asked for it was lost',
+    failureTypes.stopNotConfirmed,
+  );
 }

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { backoffMs, type FailedAttempt, isRetryable, type RetryPolicy } from '../core/failure';
+import type { Waste } from '../core/waste';
 import type { ModelFailure } from '../models/model';
 
 export interface FailureContext {
@@ -10,6 +11,8 @@ export interface FailureContext {
   elapsedMs: number;
   /** In [0, 1). */
   random: number;
+  /** Readers were shown part of the answer that broke. */
+  partial?: boolean;
 }
 
 export interface JudgedFailure {
@@ -22,14 +25,20 @@ export interface JudgedFailure {
 }
 
 /** Whether a failed model call is worth another attempt, and when. */
-export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs, random }: FailureContext): JudgedFailure {
+export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs, random, partial }: FailureContext): JudgedFailure {
   const { kind, message, details } = failure;
   const attempt: FailedAttempt = { kind, message, ...(details.status !== undefined && { status: details.status }) };
   const made = before.length + 1;
-  const final = (why: string): JudgedFailure => ({ attempt, again: false, message: why, maxAttempts: policy.maxAttempts });
-  if (!isRetryable(kind)) return final(message);
-  if (made >= policy.maxAttempts) return final(`${message} (attempt ${made} of ${policy.maxAttempts}, none left)`);
   const asked = details.retryAfterMs;
+  const final = (why: string): JudgedFailure => ({
+    attempt: { ...attempt, ...(asked !== undefined && isRetryable(kind) && { retryAfterMs: asked }) },
+    again: false,
+    message: why,
+    maxAttempts: policy.maxAttempts,
+  });
+  if (!isRetryable(kind)) return final(message);
+  if (partial && !policy.afterPartial) return final(`${message} (part of the answer was shown, and retry.afterPartial is false)`);
+  if (made >= policy.maxAttempts) return final(`${message} (attempt ${made} of ${policy.maxAttempts}, none left)`);
   if (asked !== undefined && asked > policy.retryAfterCeilingMs) {
     return final(
       `${message} (the provider asks for a wait of ${Math.round(asked / 1000)} s, above the ceiling of ${policy.retryAfterCeilingMs / 1000} s)`,
@@ -49,8 +58,7 @@ export function judgeFailure(failure: ModelFailure, { policy, before, elapsedMs,
 /** The failure that Temporal retries, or not. Its type is the kind, so that the history says what happened. */
 export function toFailure(
   { attempt, again, message, maxAttempts }: JudgedFailure,
-  before: readonly FailedAttempt[],
-  model: string,
+  { before, model, wasted }: { before: readonly FailedAttempt[]; model: string; wasted?: Waste | undefined },
 ): ApplicationFailure {
   return ApplicationFailure.create({
     message,
@@ -58,6 +66,15 @@ export function toFailure(
     nonRetryable: !again,
     // Temporal adds no jitter of its own and does not cap an explicit delay, so each wait is said outright. It has no zero.
     ...(again && { nextRetryDelay: Math.max(1, attempt.waitMs ?? 1) }),
-    details: [{ model, ...(attempt.status !== undefined && { status: attempt.status }), attempts: [...before, attempt], maxAttempts }],
+    details: [
+      {
+        model,
+        ...(attempt.status !== undefined && { status: attempt.status }),
+        attempts: [...before, attempt],
+        maxAttempts,
+      },
+      // By itself: the first is what the run's end tells.
+      ...(wasted ? [{ wasted }] : []),
+    ],
   });
 }

@@ -1,3 +1,4 @@
+import { messageOfThrown } from '../core/thrown';
 import type { Tool } from '../tools/define-tool';
 import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/toolbox';
 import { isToolset, oddTool } from '../tools/toolset';
@@ -45,7 +46,7 @@ function toolboxes(agent: string, options: ToolboxOptions): (tools: readonly Too
       last = { tools: [...tools], toolbox: createToolbox(tools, options) };
       return last.toolbox;
     } catch (error) {
-      throw new TypeError(`defineAgent '${agent}': ${error instanceof Error ? error.message : String(error)}`);
+      throw new TypeError(`defineAgent '${agent}': ${messageOfThrown(error)}`);
     }
   };
 }

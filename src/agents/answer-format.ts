@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { excerpt, isObject, type JsonObject } from '../core/json';
+import { messageOfThrown } from '../core/thrown';
 import { toolParameters } from '../tools/tool-parameters';
 import { zodProblems } from '../tools/zod-problems';
 
@@ -21,7 +22,7 @@ export function answerFormat(output: z.ZodType, refuse: (problem: string) => Err
       try {
         value = JSON.parse(text);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOfThrown(error);
         return [`it is not valid JSON (${excerpt(why, 200)}): answer with one JSON object, and nothing before or after it`];
       }
       if (!isObject(value)) return ['it must be one JSON object'];
@@ -30,7 +31,7 @@ export function answerFormat(output: z.ZodType, refuse: (problem: string) => Err
         return parsed.success ? [] : zodProblems(parsed.error.issues);
       } catch (error) {
         // A refinement of the author's that throws instead of reporting.
-        return [`it could not be checked: ${error instanceof Error ? error.message : String(error)}`];
+        return [`it could not be checked: ${messageOfThrown(error)}`];
       }
     },
   });

@@ -36,6 +36,7 @@ const retrySchema = z.strictObject({
   jitter: z.boolean().optional(),
   windowMs: positive.optional(),
   retryAfterCeilingMs: positive.optional(),
+  afterPartial: z.boolean().optional(),
 });
 
 /** What is wrong with model settings, a line each; none when they are fine. `tools`: what a tool choice may force, where it is known. */

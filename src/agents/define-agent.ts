@@ -1,4 +1,5 @@
 import type { AgentFacts } from '../core/agent';
+import { checkName } from '../core/check-input';
 import { retryPolicy } from '../core/failure';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
@@ -42,7 +43,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     ...(own && { permissions: own }),
   });
   const problems = [
-    ...(isText(model) ? [] : ["model: name one, such as 'openai/gpt-5'"]),
+    ...(isText(model) ? [checkName('model', model)].filter((wrong) => wrong !== undefined) : ["model: name one, such as 'openai/gpt-5'"]),
     ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
     ...(strategies.includes(strategy)
       ? []

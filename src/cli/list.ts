@@ -9,7 +9,7 @@ export async function list({ query, limit, json }: { query?: string; limit: numb
     for (const thread of threads) printJson(thread);
     return;
   }
-  if (threads.length === 0) return note('There are no threads. Start one with: longhaul run "…"');
+  if (threads.length === 0) return note(query ? 'No thread fits the filter.' : 'There are no threads. Start one with: longhaul run "…"');
   const rows = threads.map(({ id, agent, status, execution, pendingTool, startedAt }) => ({
     cells: [
       id,

@@ -4,7 +4,7 @@ import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
 import { addRequests, groupOption } from './program-requests';
 
-// A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only two need a worker.
+// A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
 
 const exitCodes = `
 Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 rests (for a person, a reply, or paused) and nobody is there to ask, 130 cancelled.
@@ -53,6 +53,7 @@ function addProcesses(program: Command): void {
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option('--data <folder>', 'where threads are kept from one start to the next', '.longhaul')
     .option('--memory', 'keep nothing')
+    .option('--no-worker', 'only the server and its Web UI, for workers of your own')
     .option('--yes', 'with a task: agree to whatever needs an approval')
     .action(async (input, options) => {
       const { dev }: typeof import('./dev') = require('./dev');
@@ -66,6 +67,17 @@ function addProcesses(program: Command): void {
     .action(async (options) => {
       const { worker }: typeof import('./worker') = require('./worker');
       await worker(options);
+    });
+  program
+    .command('replay')
+    .description('before a deploy: does the code installed here decide as the histories of your threads say?')
+    .argument('[file...]', 'histories as "temporal workflow show --output json" prints them; default: those of the namespace')
+    .option('--query <filter>', `a list filter of Temporal's, such as "ExecutionStatus = 'Running'"`)
+    .addOption(new Option('--limit <n>', 'at most so many histories').argParser(wholeNumber))
+    .option('--keep <folder>', 'where histories that diverge are written to', '.longhaul/diverged')
+    .action(async (files, options) => {
+      const { replay }: typeof import('./replay') = require('./replay');
+      await replay(files, options);
     });
 }
 

@@ -54,7 +54,8 @@ const shown: Shown = {
       line(state, state.options.paint.dim(failed ? `closing words of ours: ${printable(failed)}` : footer(model, usage, durationMs)))
     );
   },
-  'agent.hook.completed': ({ hook, errors = [] }, state) =>
+  'agent.hook.completed': ({ hook, ignored, errors = [] }, state) =>
+    (ignored ? line(state, state.options.paint.yellow(`! hook ${hook} is not followed: ${printable(ignored)}`)) : '') +
     errors
       .map(({ id, message, disabled }) => {
         const left = disabled ? '; it is left out from now on' : '';
@@ -98,8 +99,10 @@ const shown: Shown = {
     return line(state, state.options.paint.dim(`    ${excerpt(printable(message).trim(), width(state) - 8)}`));
   },
   'agent.tool.execution.completed': completed,
-  'agent.run.status.changed': ({ status }, state) =>
-    status === 'cancelling' ? line(state, state.options.paint.yellow('cancelling …')) : '',
+  'agent.run.status.changed': ({ status, details = '' }, state) => {
+    if (status === 'cancelling') return line(state, state.options.paint.yellow('cancelling …'));
+    return status === 'queued' ? line(state, state.options.paint.yellow(`… ${printable(details)}`)) : '';
+  },
   'agent.request.rejected': ({ request, reason }, state) =>
     line(state, state.options.paint.yellow(`! a signal "${printable(request)}" was not followed: ${printable(reason)}`)),
   'thread.context.compacted': ({ droppedMessages, prunedOutputs }, state) =>

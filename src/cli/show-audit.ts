@@ -93,10 +93,7 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined
     case 'tool':
       return toolLine(fact);
     case 'hook':
-      return (
-        fact.errors &&
-        `${pc.red('hook failed')} ${fact.hook}: ${fact.errors.map(({ id, message }) => `${id}: ${words(message)}`).join('; ')}`
-      );
+      return hookLine(fact);
     case 'asked':
       return `asked about ${pc.bold(fact.name)}${because(fact.reason)}`;
     case 'voted':
@@ -127,6 +124,11 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined
     case 'ended':
       return `the run ended: ${fact.status}${fact.code ? ` (${fact.code})` : ''}${by(fact.by)}${because(fact.message)}`;
   }
+}
+
+function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }>): string | undefined {
+  const failed = errors && `${pc.red('hook failed')} ${hook}: ${errors.map(({ id, message }) => `${id}: ${words(message)}`).join('; ')}`;
+  return [failed, ignored && `hook ${hook} is not followed: ${words(ignored)}`].filter(Boolean).join('; ') || undefined;
 }
 
 function toolLine({ name, status, error, by: who }: Extract<AuditFact, { kind: 'tool' }>): string | undefined {

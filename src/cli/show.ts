@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
 import { explain } from '../client/thread-errors';
+import { failureTypes } from '../contract/activities';
 import type { PendingCall } from '../core/event';
 import { excerpt } from '../core/json';
 import { type Message, textOf } from '../core/message';
@@ -39,7 +40,7 @@ async function look(client: LonghaulClient, thread: Thread) {
 async function serverSide(client: LonghaulClient, threadId: string) {
   const { temporal } = client;
   try {
-    const { workflowId, runId, status, taskQueue, startTime, closeTime, historyLength, historySize } = await temporal.workflow
+    const { workflowId, runId, status, taskQueue, startTime, closeTime, historyLength, historySize, raw } = await temporal.workflow
       .getHandle(threadId)
       .describe();
     return {
@@ -48,6 +49,7 @@ async function serverSide(client: LonghaulClient, threadId: string) {
       taskQueue,
       startedAt: startTime.toISOString(),
       ...(closeTime && { closedAt: closeTime.toISOString() }),
+      ...agentWanted(raw.pendingActivities),
       history: { events: historyLength, bytes: historySize ?? 0 },
       webUi: `/namespaces/${temporal.options.namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`,
       note: undefined as string | undefined,
@@ -61,6 +63,20 @@ async function serverSide(client: LonghaulClient, threadId: string) {
   }
 }
 
+interface PendingActivity {
+  activityType?: { name?: string | null } | null;
+  attempt?: number | null;
+  lastFailure?: { message?: string | null; applicationFailureInfo?: { type?: string | null } | null } | null;
+}
+
+/** A step that the last worker could not take up, because it does not have the agent. The server knows it, also while no worker answers queries. */
+function agentWanted(pending: readonly PendingActivity[] | null | undefined) {
+  const found = pending?.find(({ lastFailure }) => lastFailure?.applicationFailureInfo?.type === failureTypes.unknownAgent);
+  if (!found) return {};
+  const { activityType, attempt, lastFailure } = found;
+  return { agentWanted: { step: activityType?.name ?? '', attempt: attempt ?? 1, lastAnswer: lastFailure?.message ?? '' } };
+}
+
 function pageOf(found: Look): string[] {
   const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
   const row = (name: string, value: string) => `${pc.dim(name.padEnd(10))} ${value}`;
@@ -69,6 +85,14 @@ function pageOf(found: Look): string[] {
     row('status', `${status?.status ?? '?'} ${pc.dim(`(workflow ${execution.toLowerCase()})`)}`),
   ];
   if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
+  const { agentWanted: wanted } = found;
+  if (wanted)
+    lines.push(
+      row(
+        'waits',
+        pc.yellow(`for a worker that has the agent. ${printable(wanted.lastAnswer)} (${wanted.step}, attempt ${wanted.attempt})`),
+      ),
+    );
   if (status?.paused)
     lines.push(row('paused', `${status.paused.by ? `by ${printable(status.paused.by)}: ` : ''}${printable(status.paused.reason)}`));
   if (usage) {

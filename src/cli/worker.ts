@@ -1,4 +1,4 @@
-import { runWorkerProcess } from '../worker';
+import { runWorkerProcess } from '../worker/process';
 import { note } from './output';
 
 /** Runs a worker until it is told to stop. */

@@ -34,7 +34,7 @@ export type AuditFact =
       /** Who answered, of a question or a call that is executed outside. */
       by?: string;
     } & Named)
-  | { kind: 'hook'; hook: string; durationMs: number; answered?: string[]; errors?: Data<'agent.hook.completed'>['errors'] }
+  | ({ kind: 'hook'; hook: string; durationMs: number; answered?: string[] } & Pick<Data<'agent.hook.completed'>, 'ignored' | 'errors'>)
   | ({ kind: 'asked'; toolCallId: string } & Named & Omit<Data<'agent.approval.requested'>, 'stepId' | 'toolCall'>)
   | ({ kind: 'voted' } & Named & Data<'agent.approval.voted'>)
   | ({ kind: 'escalated' } & Named & Data<'agent.approval.escalated'>)
@@ -91,8 +91,8 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'agent.tool.background.completed':
       return toolFact(event);
     case 'agent.hook.completed': {
-      const { hook, durationMs, answered, errors } = event.data;
-      return { kind: 'hook', hook, durationMs, ...(answered && { answered }), ...(errors && { errors }) };
+      const { hook, durationMs, answered, ignored, errors } = event.data;
+      return { kind: 'hook', hook, durationMs, ...(answered && { answered }), ...(ignored && { ignored }), ...(errors && { errors }) };
     }
     case 'agent.approval.requested': {
       const { stepId: _, toolCall, ...asked } = event.data;

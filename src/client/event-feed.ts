@@ -1,14 +1,16 @@
-import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import type { StepProgress } from '../contract/activities';
+import type { Client } from '@temporalio/client';
 import { queries } from '../contract/requests';
 import type { EventsPage } from '../contract/thread';
-import { type AgentEvent, type DurableEvent, type EphemeralEvent, isTerminal } from '../core/event';
+import { type AgentEvent, type DurableEvent, isTerminal } from '../core/event';
 import type { StreamBus } from '../stream/stream-bus';
-import { grpc, grpcCode } from './errors';
-import { persist } from './persist';
+import { LonghaulError } from './errors';
+import { Heartbeats } from './heartbeats';
+import type { Closed, Seen } from './history-view';
+import { askPage, noWorkerMs, pagesFrom } from './log-pages';
 import { askWorkflow } from './query';
-import { explain } from './thread-errors';
+import { Alarm, SideChannel } from './side-channel';
+import { explain, noWorker } from './thread-errors';
+import { type ThreadWatch, watchThread } from './thread-watch';
 
 export interface EventsOptions {
   /** First seq wanted. Default 1: everything there is. */
@@ -25,73 +27,106 @@ interface Feed {
   bus: StreamBus | undefined;
 }
 
-/** How often a reader without a side channel looks: about twice a second, at the server only, so that waiting costs no worker anything. */
-const lookMs = 400;
-const soonMs = 10;
-const noWorkerMs = 30_000;
+/** While a thread works, its workflow tasks follow each other quickly: what they record is read together. A query is billed. */
+const settleMs = 200;
+/** Longer than a workflow task takes that is not lost. */
+const longestDoubtMs = 15_000;
+/** A run's first step follows soon. */
+const prepareMs = 1_000;
 
 /**
  * A thread's events in order, from `from` on, as they come; live ones in between. Ends with the run: after the terminal event that
- * nothing follows. Outlives restarts of the server; rejects with `no-worker` when nobody has answered for half a minute.
+ * nothing follows. Waits out a server that is away, however long; rejects with `no-worker` when work has waited for half a minute for a
+ * worker.
  */
 export async function* readEvents(feed: Feed, { from = 1, signal, live = true }: EventsOptions): AsyncGenerator<AgentEvent> {
-  const inbox = openInbox(feed, live && feed.bus !== undefined);
-  const heartbeats = new Snapshots(feed.threadId);
+  const { client, threadId, bus } = feed;
+  const began = Date.now();
+  const alarm = new Alarm();
+  const side = new SideChannel(live ? bus : undefined, threadId, alarm.call);
+  const heartbeats = live && !bus ? new Heartbeats(client, threadId, signal) : undefined;
   const position: Position = { next: from };
-  let seen = '';
-  let pauseMs = 0;
-  let lookedAt = 0;
+  const { watch, release } = watchThread(client, threadId, alarm.call);
+  signal?.addEventListener('abort', alarm.call);
+  const unread = new Unread();
   try {
     while (!signal?.aborted) {
-      const grown = inbox.grown();
-      // The word comes a moment before the log has grown, so the next looks follow each other quickly until it has.
-      if (grown) pauseMs = soonMs;
-      if (grown || Date.now() - lookedAt >= pauseMs) {
-        const now = await describe(feed);
-        lookedAt = Date.now();
-        pauseMs = Math.min(Math.max(pauseMs, soonMs) * 2, lookMs);
-        const state = `${now.runId}/${now.historyLength}`;
-        const changed = state !== seen;
-        if (changed) {
-          for await (const event of eventsFrom(feed, position, now.runId)) {
-            // What it is the end of was written before it.
-            if (endsStep(event)) yield* inbox.take();
-            yield event;
-            pauseMs = lookMs;
-          }
-          seen = state;
+      const seen = watch.seen();
+      const dueAt = seen ? unread.dueAt(seen, side.heldUntil()) : Number.POSITIVE_INFINITY;
+      if (seen && dueAt <= Date.now()) {
+        unread.read(seen);
+        const done = side.reading();
+        for await (const event of eventsFrom(watch, position, seen.execution, unread.trusts, signal)) {
+          // What it is the end of was written before it.
+          if (endsStep(event)) yield* side.take();
+          side.told(event);
+          yield event;
         }
-        const over = now.status.name !== 'RUNNING';
-        if (over || (changed && (position.end || position.skipped) && (await isAtRest(feed, position.next)))) {
-          yield* inbox.take();
-          const end = over && !position.end && closedFromOutside(feed.threadId, now, position);
-          if (end) yield end;
+        done();
+        unread.doubt(position.doubted);
+        const ended = !seen.closed && !position.doubted && (position.end || position.skipped);
+        if (ended && (position.rests ?? (await isAtRest(watch, position, signal)))) {
+          yield* side.take();
           return;
         }
-        if (live && !feed.bus) yield* heartbeats.of(now);
+        continue;
       }
-      yield* inbox.take();
-      await inbox.wait(lookedAt + pauseMs - Date.now(), signal);
+      if (seen?.closed && dueAt === Number.POSITIVE_INFINITY) {
+        yield* side.take();
+        if (!position.end) yield* closedFromOutside(threadId, seen.closed, position);
+        return;
+      }
+      yield* side.take();
+      if (!seen) {
+        await alarm.until(side.heldUntil());
+        continue;
+      }
+      // Only once all is read: a step's text comes after word that it began.
+      const lookAt = dueAt === Number.POSITIVE_INFINITY && heartbeats ? heartbeats.nextAt(seen) : Number.POSITIVE_INFINITY;
+      if (heartbeats && lookAt <= Date.now()) yield* await abortable(signal, () => heartbeats.look());
+      else await alarm.until(Math.min(dueAt, lookAt, side.heldUntil(), mustGoOn(watch, seen, began)));
     }
   } catch (error) {
-    throw explain(feed.threadId, 'reading events', error);
+    if (!signal?.aborted) throw explain(threadId, 'reading events', error);
   } finally {
-    inbox.close();
+    signal?.removeEventListener('abort', alarm.call);
+    side.close();
+    release();
   }
 }
 
-/** The durable events there are, oldest first. `missing`: of the oldest the server has none any more. */
-export async function readLog(feed: Feed): Promise<{ events: DurableEvent[]; missing: boolean }> {
-  try {
-    const events: DurableEvent[] = [];
-    let missing = false;
-    for await (const page of pagesFrom(feed, 1, (await describe(feed)).runId)) {
-      events.push(...page.events);
-      missing ||= 'skipped' in page;
-    }
-    return { events, missing };
-  } catch (error) {
-    throw explain(feed.threadId, 'reading events', error);
+/** Whether, and when, there is something to read. */
+class Unread {
+  #tasks = 0;
+  #noticedAt = 0;
+  #noticed = 0;
+  #doubtedSince: number | undefined;
+
+  /** Milliseconds since 1970; infinite while all is read, or a worker has to come first. */
+  dueAt({ execution, tasks, task, working, closed }: Seen, heldUntil: number): number {
+    if (tasks === this.#tasks && this.#doubtedSince !== undefined) return this.#doubtedSince + longestDoubtMs;
+    if (tasks === this.#tasks || execution === '') return Number.POSITIVE_INFINITY;
+    if (closed) return 0;
+    // Nobody would answer before it is done, and then there is more.
+    if (task?.state === 'scheduled') return Number.POSITIVE_INFINITY;
+    if (this.#noticed === this.#tasks) this.#noticedAt = Date.now();
+    this.#noticed = tasks;
+    if (Number.isFinite(heldUntil) || !(task || working)) return 0;
+    return this.#noticedAt + (working?.preparing ? prepareMs : settleMs);
+  }
+
+  /** Whether events were left that may not last. They are read again with the next workflow task, or when the doubt has lasted too long. */
+  doubt(is: boolean | undefined): void {
+    this.#doubtedSince = is ? (this.#doubtedSince ?? Date.now()) : undefined;
+  }
+
+  get trusts(): boolean {
+    return this.#doubtedSince !== undefined && Date.now() >= this.#doubtedSince + longestDoubtMs;
+  }
+
+  read({ tasks }: Seen): void {
+    this.#tasks = tasks;
+    this.#noticed = tasks;
   }
 }
 
@@ -104,10 +139,28 @@ interface Position {
   end?: DurableEvent;
   /** Events wanted were in executions that the server has deleted, the end of the last run perhaps among them. */
   skipped?: boolean;
+  /** The last page had events that were left out, because they may not last. */
+  doubted?: boolean;
+  /** Whether the thread is a conversation that waited for its next message when it was last read, where its worker says. */
+  rests?: boolean | undefined;
 }
 
-async function* eventsFrom(feed: Feed, position: Position, execution: string): AsyncGenerator<DurableEvent> {
-  for await (const page of pagesFrom(feed, position.next, execution)) {
+async function* eventsFrom(
+  watch: ThreadWatch,
+  position: Position,
+  execution: string,
+  trusts: boolean,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<DurableEvent> {
+  const ask = askPage(watch.client, watch.threadId, Number.POSITIVE_INFINITY);
+  position.doubted = false;
+  const shared = async (of: string, from: number) => {
+    const page = await abortable(signal, () => watch.share(`${of}/${from}`, () => ask(of, from)));
+    const lasting = of !== execution || trusts ? page : lastingPart(watch, of, page);
+    position.doubted ||= lasting !== page;
+    return lasting;
+  };
+  for await (const page of pagesFrom(shared, position.next, execution)) {
     for (const event of page.events) {
       if (isTerminal(event)) position.end = event;
       else if (event.type === 'agent.run.created' || event.type === 'thread.message.queued') delete position.end;
@@ -116,200 +169,88 @@ async function* eventsFrom(feed: Feed, position: Position, execution: string): A
     }
     position.next = page.next;
     if ('skipped' in page) position.skipped = true;
+    else position.rests = page.rests;
   }
+}
+
+/**
+ * A page without the events at its end that may not last: see `ThreadWatch.isRecorded`. Where the history is not read to its end yet, those are
+ * the newest, of one workflow task.
+ */
+function lastingPart(watch: ThreadWatch, execution: string, page: EventsPage): EventsPage {
+  const newest = page.more ? undefined : page.events.at(-1)?.timestamp;
+  const first = page.events.findIndex(({ timestamp }) => {
+    const recorded = watch.isRecorded(execution, Date.parse(timestamp));
+    return recorded === false || (recorded === undefined && timestamp === newest);
+  });
+  if (first === -1) return page;
+  const { rests: _, ...rest } = page;
+  return { ...rest, events: page.events.slice(0, first), next: page.events[first]?.seq ?? page.next, more: false };
 }
 
 function endsStep({ type }: DurableEvent): boolean {
   return type === 'thread.message.completed' || type === 'agent.tool.execution.completed';
 }
 
-/** What the side channel brought since the reader last looked. */
-function openInbox({ bus, threadId }: Feed, live: boolean) {
-  let events: EphemeralEvent[] = [];
-  let grown = false;
-  let wake: () => void = () => undefined;
-  const begun = new Set<string>();
-  const stop = bus?.subscribe(threadId, (item) => {
-    if (item.kind === 'grown') grown = true;
-    else if (live) {
-      // The first that is heard of a step: the log has its beginning by now.
-      const of = stepOf(item.event);
-      if (of && !begun.has(of)) grown = true;
-      if (of) begun.add(of);
-      events.push(item.event);
-    }
-    wake();
-  });
-  return {
-    take: () => events.splice(0),
-    grown: () => {
-      const was = grown;
-      grown = false;
-      return was;
-    },
-    wait(ms: number, signal?: AbortSignal): Promise<void> {
-      if (events.length > 0 || grown || ms <= 0 || signal?.aborted) return Promise.resolve();
-      return new Promise((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', done);
-          wake = () => undefined;
-          resolve();
-        };
-        const timer = setTimeout(done, ms);
-        signal?.addEventListener('abort', done, { once: true });
-        wake = done;
-      });
-    },
-    close: () => {
-      events = [];
-      stop?.();
-    },
-  };
-}
-
-function stepOf({ type, data }: EphemeralEvent): string | undefined {
-  if (type === 'thread.message.delta') return data.messageId;
-  return type === 'agent.tool.progress' ? data.toolCallId : undefined;
-}
-
-function describe({ client, threadId }: Feed): Promise<WorkflowExecutionDescription> {
-  return persist(client.connection, 'reading events', () => client.workflow.getHandle(threadId).describe());
-}
-
-/** Every page from a seq on, oldest execution of the thread first. */
-async function* pagesFrom(feed: Feed, from: number, execution: string): AsyncGenerator<EventsPage | Skipped> {
-  let next = from;
-  for (;;) {
-    const page = await ask(feed, execution, next);
-    if (page.earlier) {
-      // The beginning stands in executions before this one, which still answer under their own ids.
-      const { execution: before, before: bound } = page.earlier;
-      try {
-        for await (const older of pagesFrom(feed, next, before)) {
-          yield older;
-          next = older.next;
-        }
-      } catch (error) {
-        // Longer closed than the namespace retains: the thread lives on without that part of its log.
-        if (!isGone(error)) throw error;
-        yield { events: [], next: bound, skipped: true };
-      }
-      next = Math.max(next, bound);
-      continue;
-    }
-    yield page;
-    next = page.next;
-    if (!page.more) return;
-  }
-}
-
-interface Skipped {
-  events: DurableEvent[];
-  next: number;
-  skipped: true;
-}
-
-function isGone(error: unknown): boolean {
-  return (error as Error).name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound;
-}
-
-function ask({ client, threadId }: Feed, execution: string, from: number): Promise<EventsPage> {
-  return askWorkflow(client, {
-    threadId,
-    execution,
-    query: queries.events,
-    args: [{ from }],
-    what: 'reading events',
-    patienceMs: noWorkerMs,
-  });
-}
-
 /** Whether a conversation waits for its next message, and everything before `next` was all that it has told. */
-async function isAtRest({ client, threadId }: Feed, next: number): Promise<boolean> {
-  const { mode, status, seq } = await askWorkflow(client, {
-    threadId,
-    query: queries.status,
-    args: [],
-    what: 'reading events',
-    patienceMs: noWorkerMs,
-  });
+async function isAtRest(watch: ThreadWatch, { next }: Position, signal: AbortSignal | undefined): Promise<boolean> {
+  const { client, threadId } = watch;
+  const ask = () =>
+    askWorkflow(client, {
+      threadId,
+      query: queries.status,
+      args: [],
+      what: 'reading events',
+      patienceMs: noWorkerMs,
+      awayMs: Number.POSITIVE_INFINITY,
+    });
+  const { mode, status, seq } = await abortable(signal, () => watch.share('status', ask));
   return mode === 'conversation' && status === 'idle' && seq < next;
 }
 
-/** A workflow that was terminated or timed out records nothing; so that a reader's loop still ends with the run, the end is told here. */
-function closedFromOutside(
-  threadId: string,
-  now: WorkflowExecutionDescription,
-  { next, runId = null }: Position,
-): DurableEvent | undefined {
-  const name = now.status.name;
-  if (name !== 'TERMINATED' && name !== 'TIMED_OUT') return undefined;
-  const reason = name === 'TERMINATED' ? 'terminated' : 'timed-out';
-  return {
-    seq: next,
-    type: 'thread.run.expired',
-    timestamp: (now.closeTime ?? new Date()).toISOString(),
-    threadId,
-    runId,
-    data: {
-      reason,
-      message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; what it was doing is not finished.`,
-    },
-  };
-}
-
-/** The growing text, and what failed, from the heartbeats of the steps under way: for readers in another process than the worker. */
-class Snapshots {
-  readonly #seen = new Map<string, string>();
-  readonly #retries = new Map<string, number>();
-
-  constructor(readonly threadId: string) {}
-
-  *of(now: WorkflowExecutionDescription): Generator<EphemeralEvent> {
-    for (const activity of now.raw.pendingActivities ?? []) {
-      const progress = decode(activity.heartbeatDetails?.payloads?.[0]);
-      if (!progress) continue;
-      yield* this.#retriesOf(progress);
-      if (!progress.text) continue;
-      const key = `${progress.messageId ?? progress.toolCallId}.${progress.attempt}`;
-      if (this.#seen.get(key) === progress.text) continue;
-      this.#seen.set(key, progress.text);
-      yield this.#grown(progress, progress.text);
-    }
-  }
-
-  /** Each failed attempt once. */
-  *#retriesOf(progress: StepProgress): Generator<EphemeralEvent> {
-    const { messageId = '', turn = 0, failed = [], maxAttempts = 0 } = progress;
-    const told = this.#retries.get(messageId) ?? 0;
-    for (const [i, { kind, message, waitMs = 0, waitSource = 'backoff' }] of failed.entries()) {
-      if (i < told) continue;
-      const attempts = { nextAttempt: i + 2, maxAttempts: Math.max(maxAttempts, i + 2) };
-      const data = { turn, ...attempts, delayMs: waitMs, delaySource: waitSource, failureKind: kind, message };
-      yield { ...this.#envelope(progress), type: 'agent.llm.retry', data };
-    }
-    if (failed.length > told) this.#retries.set(messageId, failed.length);
-  }
-
-  #grown(progress: StepProgress, text: string): EphemeralEvent {
-    const { messageId = '', toolCallId, name = '', turn = 0, attempt } = progress;
-    const envelope = this.#envelope(progress);
-    return toolCallId
-      ? { ...envelope, type: 'agent.tool.progress', data: { toolCallId, name, attempt, message: text } }
-      : { ...envelope, type: 'thread.message.delta', data: { messageId, turn, attempt, index: 0, contentChunk: text, snapshot: true } };
-  }
-
-  #envelope({ runId = null }: { runId?: string | null }): { timestamp: string; threadId: string; runId: string | null } {
-    return { timestamp: new Date().toISOString(), threadId: this.threadId, runId };
-  }
-}
-
-function decode(payload: Payload | undefined | null): StepProgress | undefined {
+/** Rejects as soon as the signal is aborted; what was begun goes on, perhaps for somebody else. */
+async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  if (!signal) return work();
+  signal.throwIfAborted();
+  let abort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+  });
   try {
-    return payload ? defaultPayloadConverter.fromPayload<StepProgress>(payload) : undefined;
-  } catch {
-    // An encrypted heartbeat of a client without the key: the text is then shown when it is whole.
-    return undefined;
+    return await Promise.race([work(), aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
+}
+
+/** A workflow task that no worker takes, or that fails again and again, is waited for only so long. Returns until when, or throws. */
+function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: number): number {
+  if (task?.state !== 'scheduled' || closed) return Number.POSITIVE_INFINITY;
+  const until = Math.max(task.since, began, watch.awayAt()) + noWorkerMs;
+  if (Date.now() < until) return until;
+  if (!task.failure) throw noWorker(watch.threadId, 'reading events');
+  throw new LonghaulError(
+    'no-worker',
+    `reading events: no worker is able to go on with thread "${watch.threadId}": ${task.failure}. It goes on when one is up that is`,
+  );
+}
+
+/** A workflow that was terminated or timed out records nothing; so that a reader's loop still ends with the run, the end is told here. */
+function closedFromOutside(threadId: string, { status, at }: Closed, { next, runId = null }: Position): DurableEvent[] {
+  if (status !== 'TERMINATED' && status !== 'TIMED_OUT') return [];
+  const reason = status === 'TERMINATED' ? 'terminated' : 'timed-out';
+  return [
+    {
+      seq: next,
+      type: 'thread.run.expired',
+      timestamp: at.toISOString(),
+      threadId,
+      runId,
+      data: {
+        reason,
+        message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; what it was doing is not finished.`,
+      },
+    },
+  ];
 }

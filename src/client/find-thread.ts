@@ -3,6 +3,7 @@ import type { LonghaulClient, Thread } from '../client';
 import { grpc, grpcCode, LonghaulError } from './errors';
 import { idsHave, listThreads } from './list-filter';
 import { persist } from './persist';
+import { explain } from './thread-errors';
 
 /** The index is a moment behind: what has begun just now is looked for again until then. */
 const indexLagMs = 2_000;
@@ -41,15 +42,16 @@ export async function runMeant(thread: Thread, id: string): Promise<string | und
   );
 }
 
-async function exists({ temporal }: LonghaulClient, id: string): Promise<boolean> {
+async function exists({ temporal, options }: LonghaulClient, id: string): Promise<boolean> {
   try {
-    await persist(temporal.connection, 'findThread', () => temporal.workflow.getHandle(id).describe());
+    const describe = () => temporal.workflow.getHandle(id).describe();
+    await persist(temporal.connection, 'findThread', describe, { awayMs: options.serverAwayMs });
     return true;
   } catch (error) {
     const code = grpcCode(error);
     // No workflow id at all (empty, or too long) is none that exists.
     if ((error as Error).name === 'WorkflowNotFoundError' || code === grpc.notFound || code === grpc.invalidArgument) return false;
-    throw error;
+    throw explain(id, 'findThread', error);
   }
 }
 

@@ -4,6 +4,7 @@ import { queries } from '../contract/requests';
 import type { PendingCall } from '../core/event';
 import type { LonghaulError } from './errors';
 import { attributeOf, idsHave, listThreads, quoted } from './list-filter';
+import { persist } from './persist';
 import { askWorkflow } from './query';
 import { explain } from './thread-errors';
 
@@ -36,6 +37,8 @@ const atOnce = 8;
 /** A thread that is asleep must be replayed first, which takes some hundred milliseconds. */
 const patienceMs = 5_000;
 const mostThreads = 10_000;
+/** Temporal's number for a task queue of workflow tasks. */
+const workflowTasks = 1;
 
 /**
  * What waits in all threads, oldest first: the index says which threads, each thread says what. One that can't answer (no worker is up for
@@ -83,10 +86,11 @@ function waitingSince(info: WorkflowExecutionInfo): string {
   return (since instanceof Date ? since : info.startTime).toISOString();
 }
 
-/** Asks threads, and does not wait for the same absent worker again and again. */
+/** Asks threads, and does not wait for an absent worker where the server knows of none, nor for the same one again and again. */
 class Asking {
   readonly #answered = new Set<string>();
   readonly #silent = new Set<string>();
+  readonly #polled = new Map<string, Promise<boolean>>();
 
   constructor(readonly client: LonghaulClient) {}
 
@@ -96,8 +100,10 @@ class Asking {
     const agent = String(info.memo?.agent ?? attributeOf(info, 'AgentName') ?? '?');
     const status = attributeOf(info, 'AgentStatus') as InboxItem['status'];
     const item = { threadId, agent, status, since };
-    if (this.#silent.has(taskQueue)) return [{ ...item, note: `no worker answers on task queue "${taskQueue}"` }];
+    const unasked = async () => [{ ...item, note: `no worker answers on task queue "${taskQueue}"${await this.#sentSince(threadId)}` }];
+    if (this.#silent.has(taskQueue)) return unasked();
     try {
+      if (!(await this.#isPolled(taskQueue))) return await unasked();
       const pending = await this.#ask(threadId);
       this.#answered.add(taskQueue);
       // None: it was answered meanwhile, and the index is a moment behind.
@@ -105,9 +111,37 @@ class Asking {
     } catch (error) {
       const { code, message } = explain(threadId, 'pending', error) as LonghaulError;
       if (code === 'thread-not-found') return [];
-      if (code === 'no-worker' && !this.#answered.has(taskQueue)) this.#silent.add(taskQueue);
-      return [{ ...item, note: message }];
+      if (code !== 'no-worker') return [{ ...item, note: message }];
+      if (!this.#answered.has(taskQueue)) this.#silent.add(taskQueue);
+      return [{ ...item, note: `${message}${await this.#sentSince(threadId)}` }];
     }
+  }
+
+  /** Whether a worker has asked for work lately: minutes, so that one that has died is still among them. */
+  #isPolled(name: string): Promise<boolean> {
+    const { temporal, options } = this.client;
+    const { namespace } = temporal.options;
+    const ask = async () => {
+      const { pollers } = await temporal.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name },
+        taskQueueType: workflowTasks,
+      });
+      return (pollers?.length ?? 0) > 0;
+    };
+    const known = this.#polled.get(name) ?? persist(temporal.connection, 'pending', ask, { awayMs: options.serverAwayMs });
+    this.#polled.set(name, known);
+    return known;
+  }
+
+  /** The index knows nothing of what was sent to a thread and not taken by a worker yet; an answer may be among it. */
+  async #sentSince(threadId: string): Promise<string> {
+    const { temporal, options } = this.client;
+    const describe = () => temporal.workflow.getHandle(threadId).describe();
+    const asked = persist(temporal.connection, 'pending', describe, { awayMs: options.serverAwayMs });
+    // One that is gone meanwhile is told by the next look.
+    const waits = await asked.then(({ raw }) => Boolean(raw.pendingWorkflowTask)).catch(() => false);
+    return waits ? '; something was sent to the thread, perhaps an answer, that waits for a worker, too' : '';
   }
 
   #ask(threadId: string): Promise<PendingCall[]> {
@@ -118,6 +152,7 @@ class Asking {
       args: [],
       what: 'pending',
       patienceMs: Math.min(options.requestTimeoutMs ?? patienceMs, patienceMs),
+      awayMs: options.serverAwayMs,
     });
   }
 }

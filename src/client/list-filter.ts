@@ -17,21 +17,32 @@ export function idsHave(id: string): string {
 
 /** What the index has of our threads, newest first; `filter` is Temporal's, and optional. */
 export function listThreads(
-  { temporal }: LonghaulClient,
+  { temporal, options }: LonghaulClient,
   { what, filter, limit }: { what: string; filter?: string; limit: number },
 ): Promise<WorkflowExecutionInfo[]> {
-  const query = [`WorkflowType = '${workflowType}'`, ...(filter ? [`(${filter})`] : [])].join(' AND ');
-  return persist(temporal.connection, what, async () => {
+  const read = async () => {
     const found: WorkflowExecutionInfo[] = [];
-    for await (const info of temporal.workflow.list({ query, pageSize: Math.min(limit, 1_000) })) {
+    for await (const info of temporal.workflow.list({ query: ofThreads(filter), pageSize: Math.min(limit, 1_000) })) {
       found.push(info);
       if (found.length >= limit) break;
     }
     return found;
-  }).catch((cause) => {
-    if (grpcCode(cause) !== grpc.invalidArgument) throw cause;
-    throw isUnregistered(cause) ? unregistered(what, cause) : notUnderstood(what, cause);
+  };
+  return persist(temporal.connection, what, read, { awayMs: options.serverAwayMs }).catch((cause) => {
+    throw explainList(what, cause);
   });
+}
+
+/** A list filter that finds only threads. */
+export function ofThreads(filter: string | undefined): string {
+  return [`WorkflowType = '${workflowType}'`, ...(filter ? [`(${filter})`] : [])].join(' AND ');
+}
+
+/** What a failed listing means for whoever wrote the filter. */
+export function explainList(what: string, error: unknown): unknown {
+  if (error instanceof LonghaulError || grpcCode(error) === undefined) return error;
+  if (grpcCode(error) !== grpc.invalidArgument) return notDone(what, error);
+  return isUnregistered(error) ? unregistered(what, error) : notUnderstood(what, error);
 }
 
 /** A search attribute's value. */
@@ -53,6 +64,10 @@ function unregistered(what: string, cause: unknown): LonghaulError {
     undefined,
     { cause },
   );
+}
+
+function notDone(what: string, cause: unknown): LonghaulError {
+  return new LonghaulError('unreachable', `${what}: Temporal did not do it: ${wordsOf(cause)}`, undefined, { cause });
 }
 
 function notUnderstood(what: string, cause: unknown): LonghaulError {

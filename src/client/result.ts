@@ -5,10 +5,16 @@ import { LonghaulError } from './errors';
 import { persist } from './persist';
 import { explain } from './thread-errors';
 
+export interface ResultOptions {
+  /** Ends the waiting: rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
 /** Waits for the terminal event and says what it means. */
-export async function awaitResult(thread: Thread): Promise<ThreadResult> {
+export async function awaitResult(thread: Thread, { signal }: ResultOptions): Promise<ThreadResult> {
   let end: TerminalEvent | undefined;
-  for await (const event of thread.events({ live: false })) if (isTerminal(event)) end = event;
+  for await (const event of thread.events({ live: false, ...(signal && { signal }) })) if (isTerminal(event)) end = event;
+  signal?.throwIfAborted();
   if (!end) {
     throw new LonghaulError(
       'thread-terminated',
@@ -53,10 +59,11 @@ function outcomeOf(end: End, said: string): Pick<ThreadResult, 'status' | 'outpu
 async function returnedBy({ client: { temporal }, id }: Thread): Promise<ThreadResult | undefined> {
   const handle = temporal.workflow.getHandle(id);
   try {
-    return await persist(temporal.connection, 'result', async () => {
+    const read = async () => {
       const { status } = await handle.describe();
       return status.name === 'COMPLETED' ? ((await handle.result()) as ThreadResult) : undefined;
-    });
+    };
+    return await persist(temporal.connection, 'result', read, { awayMs: Number.POSITIVE_INFINITY });
   } catch (error) {
     throw explain(id, 'result', error);
   }

@@ -17,7 +17,8 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });
   }
   if (error instanceof WorkflowNotFoundError || name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound) {
-    const closed = /already completed|already closed/i.test(wordsOf(error));
+    // The last: it closed while it was asked.
+    const closed = /already completed|already closed|aborted by closing/i.test(wordsOf(error));
     return closed
       ? new LonghaulError(
           'thread-closed',
@@ -47,10 +48,14 @@ export function isNoWorker(error: unknown): boolean {
   return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test(wordsOf(error)));
 }
 
-export function noWorker(threadId: string, what: string, cause?: unknown): LonghaulError {
+/** `asked`: something was asked of the thread, which the server may still hand to the next worker. */
+export function noWorker(threadId: string, what: string, cause?: unknown, { asked = false } = {}): LonghaulError {
+  const late = asked
+    ? `. What was asked may still be carried out then: repeat it under the same id, or look at "longhaul show ${threadId}", before you ask for anything else`
+    : '';
   return new LonghaulError(
     'no-worker',
-    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue`,
+    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue${late}`,
     undefined,
     { cause },
   );

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { QueryDefinition } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries, type Receipt, type updates } from '../contract/requests';
@@ -10,14 +10,18 @@ import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
 import { LonghaulError } from './errors';
-import { type EventsOptions, readEvents, readLog } from './event-feed';
-import { persist } from './persist';
+import { type EventsOptions, readEvents } from './event-feed';
+import { readLog } from './log-pages';
+import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
-import { awaitResult } from './result';
-import { explain } from './thread-errors';
+import { awaitResult, type ResultOptions } from './result';
+import { explain, noWorker } from './thread-errors';
 
 export interface Once {
-  /** Of your own: what is asked again under the same id is carried out once. */
+  /**
+   * Of your own (letters, digits and `._:-`, at most 128): asked again under the same id, it is carried out once and answered alike; with
+   * another content it is refused. Remembered among the newest 1,000 requests of the thread.
+   */
   id?: string;
 }
 
@@ -41,10 +45,10 @@ export class Thread {
    * next run of a conversation; only the last may say what that run is to do differently. With `id`, exactly once.
    */
   send(input: Content, options: SendOptions = {}): Promise<Receipt> {
-    return this.#request('sendMessage', { input, ...options }, options.id);
+    return this.#request('sendMessage', { input, ...options });
   }
 
-  /** What became of a message, by its id; null where none of this id came, or 200 others since. */
+  /** What became of a message, by its id; null where none of this id came, or 200 other messages since. */
   receipt(id: string): Promise<MessageReceipt | null> {
     return this.#read('receipt', queries.receipt, { id });
   }
@@ -53,13 +57,13 @@ export class Thread {
    * Lets a waiting call run; with `arguments`, with other ones than the model's, which are checked first; with `remember`, calls like it
    * need no approval any more. Of a limit that is asked about: grants `more` of it, or as much again.
    */
-  approve(toolCallId: string, { id, ...decision }: Approval = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: true, ...decision }, id);
+  approve(toolCallId: string, decision: Approval = {}): Promise<Receipt> {
+    return this.#request('approve', { toolCallId, approved: true, ...decision });
   }
 
   /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
-  reject(toolCallId: string, { id, ...decision }: Refusal = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: false, ...decision }, id);
+  reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
+    return this.#request('approve', { toolCallId, approved: false, ...decision });
   }
 
   /** Answers a question. */
@@ -68,44 +72,46 @@ export class Thread {
   }
 
   /** Answers calls of tools that are executed outside. */
-  submitToolOutputs(outputs: ToolOutput[], { id, ...who }: Answer = {}): Promise<Receipt> {
-    return this.#request('submitToolOutputs', { outputs, ...who }, id);
+  submitToolOutputs(outputs: ToolOutput[], who: Answer = {}): Promise<Receipt> {
+    return this.#request('submitToolOutputs', { outputs, ...who });
   }
 
   /**
    * Ends the run, aborting what it is doing; with `runId`, only if it is this one. Where no worker is up to take it, the server keeps it for
    * the next, and the receipt has `seq` 0.
    */
-  async cancel({ id, ...request }: CancelRequest & Once = {}): Promise<Receipt> {
+  async cancel({ id = randomId(), ...words }: CancelRequest & Once = {}): Promise<Receipt> {
+    const request = { ...words, id };
     try {
-      return await this.#request('cancel', request, id);
+      return await this.#request('cancel', request);
     } catch (error) {
       if ((error as LonghaulError).code !== 'no-worker') throw error;
-      // Who cancels wants it to hold, also where nobody is up to take it: the server keeps a signal for the next worker.
-      await persist(this.client.temporal.connection, 'cancel', () =>
-        this.client.temporal.workflow.getHandle(this.id).signal('cancel', request),
-      );
+      // Who cancels wants it to hold, also where nobody is up to take it: the server keeps a signal for the next worker. Under the same id:
+      // the update may reach that worker, too.
+      const { temporal, options } = this.client;
+      const signal = () => temporal.workflow.getHandle(this.id).signal('cancel', request);
+      await persist(temporal.connection, 'cancel', signal, { awayMs: options.serverAwayMs });
       return { accepted: true, seq: 0 };
     }
   }
 
   /** Nothing new begins, neither a model call nor a tool, until it is resumed. What is under way ends. */
-  pause({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
-    return this.#request('pause', request, id);
+  pause(request: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('pause', request);
   }
 
-  resume({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
-    return this.#request('resume', request, id);
+  resume(request: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('resume', request);
   }
 
   /** Shortens the transcript: before the run's next turn, or at rest by a run that does nothing else. */
-  compact({ id, ...request }: PauseRequest & Once = {}): Promise<Receipt> {
-    return this.#request('compact', request, id);
+  compact(request: PauseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('compact', request);
   }
 
   /** Ends a conversation once its run is over; with `cancel` the run, too. */
-  close({ id, ...request }: CloseRequest & Once = {}): Promise<Receipt> {
-    return this.#request('close', request, id);
+  close(request: CloseRequest & Once = {}): Promise<Receipt> {
+    return this.#request('close', request);
   }
 
   /** Ends the thread and what it is doing. One that has ended already is no error. From then on `send` is refused as `thread-closed`. */
@@ -155,7 +161,8 @@ export class Thread {
    * why, pauses, limits, errors. Also when the thread is over, for as long as the server keeps it. `limit`: the newest so many, default 1,000.
    */
   async audit({ limit = 1_000 }: { limit?: number } = {}): Promise<Audit> {
-    const { events, missing } = await readLog({ client: this.client.temporal, threadId: this.id, bus: undefined });
+    const { temporal, options } = this.client;
+    const { events, missing } = await readLog(temporal, this.id, options.serverAwayMs);
     return auditOf(events, { limit, missing });
   }
 
@@ -171,11 +178,12 @@ export class Thread {
   }
 
   /**
-   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's.
+   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's. Waits out
+   * a Temporal server that is away, however long.
    * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`
    */
-  result(): Promise<ThreadResult> {
-    return awaitResult(this);
+  result(options: ResultOptions = {}): Promise<ThreadResult> {
+    return awaitResult(this, options);
   }
 
   async #unlessOver(error: unknown): Promise<void> {
@@ -183,43 +191,46 @@ export class Thread {
   }
 
   async #isOpen(): Promise<boolean> {
-    const { temporal } = this.client;
+    const { temporal, options } = this.client;
     try {
-      const { status } = await persist(temporal.connection, 'status', () => temporal.workflow.getHandle(this.id).describe());
+      const describe = () => temporal.workflow.getHandle(this.id).describe();
+      const { status } = await persist(temporal.connection, 'status', describe, { awayMs: options.serverAwayMs });
       return status.name === 'RUNNING';
     } catch (error) {
       throw explain(this.id, 'status', error);
     }
   }
 
-  async #request(name: keyof typeof updates, payload: unknown, id?: string): Promise<Receipt> {
+  async #request(name: keyof typeof updates, payload: object): Promise<Receipt> {
     const { temporal, options } = this.client;
-    const bytes = Buffer.byteLength(JSON.stringify(payload) ?? '');
+    const json = JSON.stringify(payload) ?? '';
+    const bytes = Buffer.byteLength(json);
     if (bytes > largestRequest) {
       throw new LonghaulError(
         'request-refused',
         `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
       );
     }
-    // One id for all tries: a request that was accepted while its answer got lost is not carried out twice.
+    // One id for all tries: a request that was accepted while its answer got lost is not carried out twice, by the server nor, where the
+    // thread went on in a new execution meanwhile, by the thread. With an id of the caller's it stands for the content, too: the server
+    // answers an update whose id it knows without asking the thread, which refuses another content.
     // Short, because the history has it five times.
-    const updateId = id ? `${name}:${id}` : randomBytes(9).toString('base64url');
+    const updateId = (payload as Once).id ? createHash('sha256').update(`${name} ${json}`).digest('base64url').slice(0, 16) : randomId();
+    const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
+    const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs };
     try {
-      return await persist(
-        temporal.connection,
-        name,
-        () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId }),
-        options.requestTimeoutMs,
-      );
+      return await persistForWorker(temporal.connection, name, update, patience);
     } catch (error) {
-      throw explain(this.id, name, error);
+      const why = explain(this.id, name, error);
+      throw codeOf(why) === 'no-worker' ? noWorker(this.id, name, error, { asked: true }) : why;
     }
   }
 
   async #read<T, Args extends unknown[]>(what: string, query: QueryDefinition<T, Args>, ...args: Args): Promise<T> {
     const { temporal, options } = this.client;
+    const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs };
     try {
-      return await askWorkflow(temporal, { threadId: this.id, query, args, what, patienceMs: options.requestTimeoutMs ?? 10_000 });
+      return await askWorkflow(temporal, { threadId: this.id, query, args, what, ...patience });
     } catch (error) {
       throw explain(this.id, what, error);
     }
@@ -228,6 +239,10 @@ export class Thread {
 
 /** The server answers a larger update with a failed workflow task, and in words that help nobody. */
 const largestRequest = 2_000_000;
+
+function randomId(): string {
+  return randomBytes(9).toString('base64url');
+}
 
 function codeOf(error: unknown): unknown {
   return (error as { code?: unknown } | undefined)?.code;

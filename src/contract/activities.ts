@@ -5,10 +5,11 @@ import type { JsonObject } from '../core/json';
 import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
 import type { PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
+import type { Waste } from '../core/waste';
 
 /** The side effects of a thread. Thread and execution are the activity's own; nothing here repeats what the transcript holds. */
 export interface Activities {
-  /** What the run needs to know of its agent. Fails for good with `UnknownAgent`. */
+  /** What the run needs to know of its agent. Fails with `UnknownAgent` where this worker does not have it. */
   resolveAgent(request: { agent: string }): Promise<AgentFacts>;
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
@@ -32,6 +33,7 @@ export interface RunHooksRequest<N extends HookName = HookName> {
   disabled?: string[];
   /** What `ctx.messages()` reads. */
   transcript: TranscriptRef;
+  earlier?: EarlierAttempts;
 }
 
 export interface HooksStep<N extends HookName = HookName> {
@@ -62,6 +64,7 @@ export interface CallModelRequest {
   rules?: PermissionRule[];
   /** The messages from `from` on, where an earlier attempt could not ask for them. */
   inline?: { from: number; messages: Message[] };
+  earlier?: EarlierAttempts;
 }
 
 export interface ModelStep {
@@ -75,8 +78,12 @@ export interface ModelStep {
   /** Why an answer without calls does not fit the schema that the agent wants of it. */
   problems?: string[];
   opaque?: JsonObject;
+  /** Of attempts before the one that succeeded. */
+  wasted?: Waste;
   /** The attempt that succeeded. */
   attempt: number;
+  /** Random, so that two attempts never pass for each other. */
+  token: string;
   failed?: FailedAttempt[];
   durationMs: number;
 }
@@ -87,12 +94,21 @@ export interface RunToolRequest {
   call: ToolCall;
   /** Whose the arguments are, where they are not the model's. */
   edited?: 'person' | 'hook';
+  /** It must not run twice. Said here too, because a worker is not reliably told of the retry policy. */
+  once?: true;
+  earlier?: EarlierAttempts;
 }
 
 export interface ToolStep {
   /** The id of the message that tells the model of it. */
   messageId: string;
   outcome: ToolOutcome;
+}
+
+/** Attempts at a step that an earlier scheduling used up, and what the last of them left. */
+export interface EarlierAttempts {
+  attempts: number;
+  left?: Partial<StepProgress>;
 }
 
 /** What heartbeats carry while a step is under way: enough for a reader without a side channel, and for the next attempt. */
@@ -104,11 +120,16 @@ export interface StepProgress {
   name?: string;
   turn?: number;
   attempt: number;
-  /** The text so far, its newest end where it is long. */
+  /** The text so far, its newest end where it is long; of a tool, its newest progress. Only where the worker puts it into heartbeats. */
   text?: string;
+  /** How often that worker does so, in milliseconds. */
+  liveMs?: number;
   /** Attempts that failed before this one, and how many there may be. */
   failed?: FailedAttempt[];
   maxAttempts?: number;
+  /** What attempts at a model call before this one have cost, and this one so far. */
+  wasted?: Waste;
+  spending?: Waste;
   /** How often the tool threw before this attempt. */
   throws?: number;
   /** When the first attempt began, in milliseconds since 1970: the retry window is counted from it. */
@@ -124,4 +145,12 @@ export const failureTypes = {
   transcriptUnavailable: 'TranscriptUnavailable',
   /** A draining worker gave up on a `once` call in the middle. */
   workerShutdown: 'WorkerShutdown',
+  /** What a step made is larger than a thread can hold. */
+  tooLarge: 'TooLarge',
+  /** What a step made can't be written as JSON. */
+  notJson: 'NotJson',
+  /** The attempt was over for the server before it began here. */
+  beganTooLate: 'BeganTooLate',
+  /** The workflow cancelled the step, and the server never heard of it: the workflow task was lost. */
+  stopNotConfirmed: 'StopNotConfirmed',
 } as const;

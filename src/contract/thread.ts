@@ -17,6 +17,8 @@ export interface ThreadInput extends Overrides {
   mode?: 'one-shot' | 'conversation';
   /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days, 0 for ever. */
   idleTimeoutMs?: number;
+  /** How long a run waits for a worker that has its agent before it fails. Milliseconds; default 5 minutes, 0 not at all. */
+  agentWaitMs?: number;
 }
 
 /** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code; a cancelled one is Canceled. */
@@ -81,6 +83,8 @@ export interface EventsPage {
   next: number;
   /** Whether more is there already. */
   more: boolean;
+  /** Whether a conversation waits for its next message, as of this page. A worker of an older version does not say. */
+  rests?: boolean;
   /** Where `from` is older than this execution of the workflow: the run id of the execution that has it. */
   earlier?: { execution: string; before: number };
 }

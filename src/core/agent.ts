@@ -87,6 +87,10 @@ export interface AgentFacts {
   hookErrors?: number;
   /** Tokens that the model takes, where it is known. */
   contextWindow?: number;
+  /** How soon another worker takes over a step of one that died. Default 5,000 ms. */
+  takeoverMs?: number;
   /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
   searchAttributes: boolean;
+  /** The history, as the thread itself counts it, after which the thread continues as new. Default 8,000 events or 4,000,000 bytes. */
+  carryAfter?: { events: number; bytes: number };
 }

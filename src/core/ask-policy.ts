@@ -1,5 +1,7 @@
-import { show } from './check-input';
-import { isObject } from './json';
+import { bounds } from './bounds';
+import { checkName, show } from './check-input';
+import { bytesOf } from './context/carry';
+import { isBytes, isObject } from './json';
 import type { AskPolicy, DeadlineAction } from './tool';
 
 /** `AskPolicy` as a tool's author writes it. One action at the deadline needs no list; `deadlineMs` without any is `deny`. */
@@ -7,18 +9,18 @@ export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
   onDeadline?: DeadlineAction | DeadlineAction[];
 }
 
-/** Ten years: beyond what the server's timers are good for. */
-export const longestMs = 10 * 365 * 24 * 3_600_000;
 const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";
+
+const namesWords = `a list of names, at least one, each of at most ${bounds.nameChars} characters`;
 
 const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => boolean; what: string } } = {
   reason: { fits: isText, what: 'a text' },
-  users: { fits: isNames, what: 'a list of names, at least one' },
-  groups: { fits: isNames, what: 'a list of names, at least one' },
+  users: { fits: isNames, what: namesWords },
+  groups: { fits: isNames, what: namesWords },
   approvers: { fits: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
   deadlineMs: {
-    fits: (value) => typeof value === 'number' && value >= 1 && value <= longestMs,
-    what: `milliseconds from 1, at most ${longestMs} (ten years)`,
+    fits: (value) => typeof value === 'number' && value >= 1 && value <= bounds.longestMs,
+    what: `milliseconds from 1, at most ${bounds.longestMs} (ten years)`,
   },
   onDeadline: {
     fits: (value) => isAction(value) || (Array.isArray(value) && value.length > 0 && value.every(isAction)),
@@ -26,9 +28,15 @@ const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => b
   },
 };
 
+/** So many are named each, where they are wrong. */
+const mostFields = 20;
+
 /** How people are to be asked, with its defaults; or what is wrong with it, a line each. */
 export function askPolicy(options: unknown): { policy: AskPolicy; problems: string[] } {
-  if (!isObject(options)) return { policy: {}, problems: [`is ${show(options)}; use an object that says how people are asked`] };
+  if (!isObject(options) || isBytes(options))
+    return { policy: {}, problems: [`is ${show(options)}; use an object that says how people are asked`] };
+  const fieldsGiven = Object.keys(options).length;
+  if (fieldsGiven > mostFields) return { policy: {}, problems: [`has ${fieldsGiven} fields; known are ${Object.keys(fields).join(', ')}`] };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const problems = given.flatMap(([name, value]) => {
     const field = Object.hasOwn(fields, name) ? fields[name as keyof AskOptions] : undefined;
@@ -39,7 +47,9 @@ export function askPolicy(options: unknown): { policy: AskPolicy; problems: stri
   const { onDeadline, ...rest } = Object.fromEntries(given) as AskOptions;
   const list = onDeadline === undefined ? ['deny' as const] : Array.isArray(onDeadline) ? onDeadline : [onDeadline];
   const policy: AskPolicy = { ...rest, ...(rest.deadlineMs !== undefined && { onDeadline: list }) };
-  return { policy, problems: contradictions(policy, onDeadline) };
+  const bytes = bytesOf(policy);
+  const tooLarge = bytes > bounds.askBytes ? [`it has ${bytes} bytes; at most ${bounds.askBytes}`] : [];
+  return { policy, problems: [...contradictions(policy, onDeadline), ...tooLarge] };
 }
 
 /** What can't be meant, field by field right as it is. */
@@ -62,7 +72,7 @@ export function isText(value: unknown): boolean {
 }
 
 export function isNames(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isText);
+  return Array.isArray(value) && value.length > 0 && value.every((name) => checkName('a name', name) === undefined);
 }
 
 export function isAction(value: unknown): boolean {

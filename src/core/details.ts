@@ -1,8 +1,10 @@
+import { bounds } from './bounds';
 import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { type Content, textOf } from './message';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
+import { shortBytes } from './text';
 import { pendingCalls, threadStatus } from './views';
 
 /**
@@ -18,7 +20,7 @@ export function details(state: ThreadState): string {
       '',
       `Paused${state.paused.by ? ` by ${plain(state.paused.by)}` : ''}: ${plain(state.paused.reason)}. Send the signal \`resume\``,
     );
-  for (const call of pending) {
+  for (const call of pending.slice(0, mostShown)) {
     lines.push(
       '',
       `${call.kind === 'reply' ? 'A' : `\`${call.name}\``} ${waitsFor[call.kind]}${call.reason ? `: ${plain(call.reason)}` : ''}${whom(call)}`,
@@ -27,8 +29,11 @@ export function details(state: ThreadState): string {
     if (call.arguments !== '') lines.push(code(call.arguments), '');
     lines.push(answerHint(call));
   }
+  if (run?.status === 'queued')
+    lines.push('', `No worker that was asked has the agent \`${plain(state.agent)}\`; waiting for one that has`);
+  if (pending.length > mostShown) lines.push('', `and ${pending.length - mostShown} more`);
   const running = (activeRun(state)?.calls ?? []).filter((call) => call.phase === 'running').map((call) => `\`${call.name}\``);
-  if (running.length > 0) lines.push('', `Running ${running.join(', ')}`);
+  if (running.length > 0) lines.push('', `Running ${excerpt(running.join(', '), 1_000)}`);
   if (run?.shell) lines.push('', 'The model is writing');
   const said = state.messages.findLast((m) => m.role === 'assistant' && m.content !== '');
   if (said) lines.push('', `Last words: ${plain(excerpt(textOf(said.content), 300))}`);
@@ -41,8 +46,11 @@ export function details(state: ThreadState): string {
     `| tokens | ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out |`,
     `| messages | ${state.messages.length}, ${state.queue.length} queued |`,
   );
-  return lines.join('\n');
+  return shortBytes(lines.join('\n'), bounds.detailsBytes);
 }
+
+/** Calls that are shown in full; each is some lines. */
+const mostShown = 5;
 
 const headline = {
   queued: 'Starting',
@@ -75,7 +83,7 @@ const waitsFor: Record<PendingCall['kind'], string> = {
 function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: PendingCall): string {
   const who = [...users, ...groups.map((group) => `group ${group}`)].map(plain).join(', ');
   return [
-    who && ` · for ${who}`,
+    who && ` · for ${excerpt(who, 300)}`,
     approvers > 1 ? ` · ${votes.length} of ${approvers} agreed` : '',
     dueAt ? ` · until ${dueAt.slice(0, 16).replace('T', ' ')} UTC` : '',
   ].join('');

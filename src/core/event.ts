@@ -4,6 +4,7 @@ import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
 import type { PermissionRule, ToolError, ToolOutcome } from './tool';
+import type { Waste } from './waste';
 
 /**
  * Everything that can happen in a thread. The names are the Assistants API's where it has one.
@@ -28,6 +29,8 @@ export interface DurableEventData {
     /** Where the model's price is known. */
     costUsd?: number;
     attempts?: FailedAttempt[];
+    /** What attempts cost that came to nothing; beside `usage` and `costUsd`. */
+    wasted?: Waste;
     /** Why an answer does not fit the schema that the agent wants of it. */
     problems?: string[];
   };
@@ -36,7 +39,7 @@ export interface DurableEventData {
     stepId: string;
     messageId: string;
     reason: 'failed' | 'cancelled' | 'superseded';
-    /** Where the answer came and was not let pass: what it cost all the same. */
+    /** What it cost all the same. */
     spent?: SpentOnCall;
   };
   'thread.run.step.tool_call.created': { stepId: string; toolCall: Pick<ToolCall, 'id' | 'name'> };
@@ -100,7 +103,7 @@ export interface DurableEventData {
   'agent.run.resumed': { by?: string; reason?: string };
   /** The run rests until someone replies, or `expiresAt` has passed. */
   'agent.run.suspended': { correlationId: string; expiresAt: string; metadata?: JsonObject; output: string };
-  /** Hooks ran. `errors`: those that failed; `disabled`, that they did so too often. */
+  /** Hooks ran. `ignored`: what of their answer is not followed, and why. `errors`: those that failed; `disabled`, that they did so too often. */
   'agent.hook.completed': {
     hook: HookName;
     toolCallId?: string;
@@ -109,6 +112,7 @@ export interface DurableEventData {
     answered?: string[];
     /** What takes the place of the model's arguments, as JSON. */
     editedArguments?: string;
+    ignored?: string;
     errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
   };
   /** The run rests until someone outside acts; nothing else means this. */
@@ -119,6 +123,8 @@ export interface DurableEventData {
   'thread.message.superseded': { messageId: string; message: Message; reason: string };
   /** A conversation takes no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
+  /** A request was accepted that changes nothing yet: the transcript is shortened at the next turn, the run is cancelled when it begins. */
+  'agent.request.accepted': { request: string; reason?: string; by?: string };
   /** A signal could not be followed: what was asked and why not. Nothing else changed. */
   'agent.request.rejected': { request: string; reason: string };
   /** Older parts of the transcript made way. */
@@ -137,6 +143,7 @@ export interface DurableEventData {
     durationMs: number;
     costUsd?: number;
     attempts?: FailedAttempt[];
+    wasted?: Waste;
     /** The call failed, and `output` are words of ours. */
     failed?: string;
   };
@@ -163,6 +170,8 @@ export interface SpentOnCall {
   durationMs: number;
   costUsd?: number;
   attempts?: FailedAttempt[];
+  /** What attempts cost that came to nothing; beside `usage` and `costUsd`. */
+  wasted?: Waste;
 }
 
 /** Who is asked, and until when. */
@@ -201,7 +210,7 @@ export interface EphemeralEventData {
     toolCallsChunk?: { index: number; id?: string; name?: string; arguments?: string }[];
     /** The first item of an attempt that is not the first. */
     restart?: true;
-    /** `contentChunk` is the text so far (of a long one its newest 32,000 characters), not what was added: it comes from heartbeats. */
+    /** `contentChunk` is the text so far (of a long one its newest 32,000 characters), not what was added: for readers in another process, and for those that come late. */
     snapshot?: true;
   };
   'agent.llm.retry': {

@@ -1,4 +1,5 @@
 import type { AgentFacts } from './agent';
+import { bounds } from './bounds';
 import { bytesOf } from './context/carry';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus, isTerminal } from './event';
@@ -6,14 +7,16 @@ import { strip } from './log';
 import { addUsage, type Message, noUsage, type Usage } from './message';
 import { measure } from './metrics';
 import { noteReceipt } from './receipts';
+import { noteRequest, type RequestMark } from './request-ids';
 import { workedMs } from './spent';
 import { type AskState, type CallState, isOver, type Overrides, type RunState, type SentBack, type ThreadState } from './state';
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
+import { addWaste, type Waste } from './waste';
 
 /** What the workflow knows beyond the event itself, and no reader needs: kept out of the log, folded into the state. */
 export interface Extra {
-  /** With a run's creation: what its agent is. */
+  /** With a run's creation, or once a worker that has the agent was found: what the agent is. */
   facts?: AgentFacts;
   /** The messages as they stand after the transcript was rewritten. */
   transcript?: { messages: Message[]; hash: string };
@@ -29,6 +32,8 @@ export interface Extra {
   suspend?: Suspension;
   /** Errors in a row, by the hook's id. */
   hookErrors?: Record<string, number>;
+  /** The event follows this request. */
+  request?: RequestMark;
 }
 
 /**
@@ -38,6 +43,8 @@ export interface Extra {
 export function evolve(state: ThreadState, event: DurableEvent, extra: Extra = {}): void {
   measure(state.metrics, event, state.run);
   apply(state, event, extra);
+  if (extra.request)
+    noteRequest(state, extra.request, event.seq, event.type === 'thread.message.queued' ? event.data.message.id : undefined);
   state.log.push({
     seq: event.seq,
     type: event.type,
@@ -55,6 +62,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.run.created':
       return beginRun(state, event, extra.facts);
     case 'agent.run.status.changed':
+      if (extra.facts) state.facts = extra.facts;
       return changeStatus(state, event.data.status, at);
     case 'agent.run.step.created':
       if (!run) return;
@@ -274,7 +282,8 @@ function approvalAsked(
   });
 }
 
-function spend(state: ThreadState, { usage, costUsd = 0 }: { usage: Usage; costUsd?: number }): void {
+function spend(state: ThreadState, { wasted, ...answer }: { usage: Usage; costUsd?: number; wasted?: Waste }): void {
+  const { usage, costUsd = 0 } = addWaste(answer, wasted) ?? answer;
   state.usage = addUsage(state.usage, usage);
   if (!state.run) return;
   state.run.usage = addUsage(state.run.usage, usage);
@@ -292,7 +301,7 @@ function askedBy({ groups, deadlineMs }: AskPolicy = {}, at: number): AskState {
 function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
   const { toolCallId, approved, editedArguments, remembered, stop, by, reason } = data;
   const { run } = state;
-  if (remembered) state.rules = [...state.rules, ...remembered].slice(-maxRules);
+  if (remembered) state.rules = [...state.rules, ...remembered].slice(-bounds.rules);
   if (stop && run) run.stopped = { ...(by && { by }), reason: reason ?? 'a call was refused' };
   if (run?.limitAsk?.id === toolCallId) delete run.limitAsk;
   // A refused call stays where it is until its outcome is recorded, in the same breath.
@@ -307,8 +316,6 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
     ...(editedArguments === undefined ? {} : { editedArguments }),
   });
 }
-
-const maxRules = 200;
 
 function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
   const { run } = state;

@@ -16,6 +16,8 @@ export interface FailedAttempt {
   waitMs?: number;
   /** Where the wait came from: the provider's Retry-After, or our own backoff. */
   waitSource?: 'retry-after' | 'backoff';
+  /** Of the last attempt: the wait that the provider asked for, in milliseconds, though no other followed. */
+  retryAfterMs?: number;
 }
 
 /**
@@ -33,6 +35,8 @@ export interface RetryPolicy {
   windowMs: number;
   /** A Retry-After above this ends the call at once. */
   retryAfterCeilingMs: number;
+  /** Whether an attempt that broke after readers were shown part of its answer is followed by another, which begins the answer anew. */
+  afterPartial: boolean;
 }
 
 export const defaultRetry: RetryPolicy = {
@@ -43,6 +47,7 @@ export const defaultRetry: RetryPolicy = {
   jitter: true,
   windowMs: 20 * 60_000,
   retryAfterCeilingMs: 60_000,
+  afterPartial: true,
 };
 
 /** Fills in a partial policy; a value that makes no sense falls back to its default. */
@@ -57,6 +62,7 @@ export function retryPolicy(partial: Partial<RetryPolicy> = {}): RetryPolicy {
     jitter: partial.jitter !== false,
     windowMs: positive(partial.windowMs, defaultRetry.windowMs),
     retryAfterCeilingMs: positive(partial.retryAfterCeilingMs, defaultRetry.retryAfterCeilingMs),
+    afterPartial: partial.afterPartial !== false,
   };
 }
 

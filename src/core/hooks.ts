@@ -56,7 +56,7 @@ export interface HookAnswer {
   'after:llm': { text?: string; block?: string };
   /** `args` replace the model's. `skip`: the call does not run, and its result is `mockResult`, be it false, 0 or nothing. */
   'before:tool': { args?: Record<string, unknown>; skip?: boolean; mockResult?: unknown; block?: string };
-  /** `content` replaces what the model sees of the result. `retry`: run the call once more, at most twice. */
+  /** `content` replaces what the model sees of the result. `retry`: run the call once more, at most twice; never a `once` tool's. */
   'after:tool': { content?: unknown; retry?: boolean; block?: string };
   /**
    * `approved: true` lets it run, `false` refuses it with `reason`; `ask` has people decide. Neither: the tool's own opinion stands.

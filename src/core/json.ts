@@ -6,6 +6,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Bytes and the like, which look like objects and have as many keys as they have items. */
+export function isBytes(value: unknown): boolean {
+  return ArrayBuffer.isView(value);
+}
+
 /** Parses a JSON object; anything else (also valid JSON of another kind) is `undefined`. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {

@@ -7,7 +7,10 @@ export type Content = string | Part[];
 
 /** What the model asked for. `arguments` is the text the model wrote: replayed to it as it was, parsed only to run the tool. */
 export interface ToolCall {
+  /** Unique in the thread, for as long as it lives. */
   id: string;
+  /** The provider's own id of the call, where ours is another. The provider is sent this one. */
+  providerId?: string;
   name: string;
   arguments: string;
 }
@@ -33,8 +36,10 @@ export interface AssistantMessage extends Recorded {
   refusal?: string;
   /** What the provider must see again (reasoning signatures and the like). Never the raw response. */
   opaque?: JsonObject;
-  /** Which attempt of the model step wrote it: two attempts share the id and nothing else. */
+  /** Which attempt of the model step wrote it. */
   attempt: number;
+  /** Random, by attempt: several attempts share the id, and the number of an attempt repeats where the step is scheduled anew. */
+  token?: string;
   /** A hook changed what the model said. */
   revised?: true;
 }

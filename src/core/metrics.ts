@@ -1,6 +1,8 @@
+import { bounds } from './bounds';
 import type { DurableEvent } from './event';
 import { addUsage, noUsage } from './message';
 import type { Metrics, RunState } from './state';
+import { addWaste } from './waste';
 
 /** Counts an event, before it is folded into the state. What is counted outlives the events themselves. */
 export function measure(metrics: Metrics, event: DurableEvent, run: RunState | null): void {
@@ -10,16 +12,17 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
     case 'thread.message.completed': {
       const told = event.type === 'thread.message.incomplete' ? event.data.spent : event.data;
       if (!told) return;
-      const { model, usage, costUsd = 0, durationMs, attempts = [] } = told;
+      const { model, durationMs, attempts = [], wasted } = told;
+      const { usage, costUsd = 0 } = addWaste(told, wasted) ?? told;
       const spent = known(metrics.models, model) ?? { calls: 0, usage: noUsage, costUsd: 0, durationMs: 0, retries: 0, waitedMs: 0 };
-      metrics.models[model] = {
+      metrics.models = put(metrics.models, model, {
         calls: spent.calls + 1,
         usage: addUsage(spent.usage, usage),
         costUsd: spent.costUsd + costUsd,
         durationMs: spent.durationMs + durationMs,
         retries: spent.retries + attempts.length,
         waitedMs: spent.waitedMs + attempts.reduce((sum, { waitMs = 0 }) => sum + waitMs, 0),
-      };
+      });
       return;
     }
     case 'agent.tool.execution.completed':
@@ -28,12 +31,12 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
       const { name, status, durationMs = 0 } = event.data;
       if ('background' in event.data || status === 'rejected' || status === 'denied' || status === 'skipped') return;
       const spent = known(metrics.tools, name) ?? { calls: 0, failed: 0, timedOut: 0, durationMs: 0 };
-      metrics.tools[name] = {
+      metrics.tools = put(metrics.tools, name, {
         calls: spent.calls + 1,
         failed: spent.failed + (status === 'success' ? 0 : 1),
         timedOut: spent.timedOut + (status === 'timed-out' ? 1 : 0),
         durationMs: spent.durationMs + durationMs,
-      };
+      });
       return;
     }
     case 'agent.hook.completed': {
@@ -55,7 +58,13 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
   }
 }
 
-/** A tool may be called `constructor`. */
+/** A tool may be called `constructor`, and a model `__proto__`. */
 function known<T>(counts: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(counts, name) ? counts[name] : undefined;
+}
+
+/** A computed key, unlike an assignment, makes `__proto__` a key like any other. Beyond so many names, new ones are not counted. */
+function put<T>(counts: Record<string, T>, name: string, value: T): Record<string, T> {
+  const full = Object.keys(counts).length >= bounds.countedNames && !Object.hasOwn(counts, name);
+  return full ? counts : { ...counts, [name]: value };
 }

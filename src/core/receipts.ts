@@ -1,6 +1,6 @@
 import type { MessageReceipt, ThreadState } from './state';
 
-/** So many of the newest messages are remembered: a message that is sent again within them is not taken in again. */
+/** Of so many of the newest messages it can be told what became of them. */
 const kept = 200;
 
 export function noteReceipt(state: ThreadState, receipt: MessageReceipt): void {

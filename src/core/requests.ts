@@ -1,9 +1,9 @@
-import { checkInput, maxMessageBytes, show } from './check-input';
+import { bounds } from './bounds';
+import { checkInput, checkName, show } from './check-input';
 import { bytesOf } from './context/carry';
 import type { Delivery } from './event';
 import { isObject } from './json';
 import type { Content } from './message';
-import { receiptOf } from './receipts';
 import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
@@ -59,12 +59,6 @@ export interface CloseRequest {
   by?: string;
 }
 
-const maxQueue = 100;
-/** They cross continue-as-new, and stand in one event: each is one payload, of which the server takes 2 MiB. */
-const maxQueueBytes = 1_600_000;
-const maxEditedBytes = 500_000;
-const maxWords = 4_000;
-
 /** A request that was understood, or why it can't be followed, in words for whoever asked. */
 export type Checked<T> = { ok: true; request: T } | { ok: false; reason: string };
 
@@ -108,7 +102,7 @@ export function checkClose(state: ThreadState, payload: unknown): Checked<CloseR
   return yes({ ...fields.request, ...(cancel && { cancel }) });
 }
 
-export function checkCompact(state: ThreadState, payload: unknown): Checked<object> {
+export function checkCompact(state: ThreadState, payload: unknown): Checked<PauseRequest> {
   const fields = wordsIn('compact', payload, ['by', 'reason']);
   if (!fields.ok) return fields;
   return state.closed || isAtEnd(state) ? no(`compact: thread "${state.threadId}" has ended`) : fields;
@@ -143,13 +137,11 @@ export function checkSend(state: ThreadState, payload: unknown): Checked<SendReq
   if (!deliveries.includes(delivery as Delivery)) {
     return no(`sendMessage: delivery must be one of ${deliveries.map((d) => `"${d}"`).join(', ')}; it is ${show(delivery)}`);
   }
-  if (correlationId !== undefined && typeof correlationId !== 'string') {
-    return no(`sendMessage: correlationId must be a text; it is ${show(correlationId)}`);
+  if (correlationId !== undefined && (typeof correlationId !== 'string' || correlationId.length > bounds.correlationIdChars)) {
+    return no(`sendMessage: correlationId must be a text of at most ${bounds.correlationIdChars} characters; it is ${show(correlationId)}`);
   }
   const overrides = withoutUndefined({ model, settings, limits, tools }) as Overrides;
-  // Sent again, it is answered as before, whatever has become of the thread since.
-  const again = id !== undefined && receiptOf(state, id as string) !== undefined;
-  const refused = again ? undefined : whyNotTaken(state, input as Content, delivery as Delivery, correlationId, overrides);
+  const refused = whyNotTaken(state, input as Content, delivery as Delivery, correlationId, overrides);
   if (refused) return no(refused);
   return yes({
     input: input as Content,
@@ -181,11 +173,11 @@ function whyNotTaken(
   if (correlationId !== undefined && correlationId !== waitsFor) {
     return `sendMessage: no reply to "${correlationId}" is waited for in thread "${threadId}"${waitsFor ? `; one to "${waitsFor}" is` : ''}`;
   }
-  if (queue.length > 0 && bytesOf(queue) + bytesOf(input) > maxQueueBytes) {
+  if (queue.length > 0 && bytesOf(queue) + bytesOf(input) > bounds.queueBytes) {
     return `messages of ${bytesOf(queue)} bytes already wait in thread "${threadId}"; wait for the run to take them in`;
   }
-  return queue.length >= maxQueue
-    ? `${maxQueue} messages already wait in thread "${threadId}"; wait for the run to take them in`
+  return queue.length >= bounds.queue
+    ? `${bounds.queue} messages already wait in thread "${threadId}"; wait for the run to take them in`
     : undefined;
 }
 
@@ -216,8 +208,8 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
   }
   // As the model will see them: what is not text becomes JSON, and JSON within JSON is longer.
-  if (bytesOf(accepted.map(({ output }) => toContent(output))) > maxMessageBytes)
-    return no(`submitToolOutputs: the outputs are larger than ${maxMessageBytes} bytes; store them elsewhere and submit a reference`);
+  if (bytesOf(accepted.map(({ output }) => toContent(output))) > bounds.messageBytes)
+    return no(`submitToolOutputs: the outputs are larger than ${bounds.messageBytes} bytes; store them elsewhere and submit a reference`);
   return yes({ outputs: accepted, ...who.request });
 }
 
@@ -235,8 +227,8 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   if (edited !== undefined && !isObject(edited)) return no(`approve: arguments must be an object; it is ${show(edited)}`);
   if (edited !== undefined && !approved) return no('approve: a refusal has no arguments to edit');
   // In an activity's input they are JSON within JSON, which at worst doubles them.
-  if (edited !== undefined && bytesOf(JSON.stringify(edited)) > maxEditedBytes) {
-    return no(`approve: the edited arguments are larger than ${maxEditedBytes} bytes; store what is large where the tool can read it`);
+  if (edited !== undefined && bytesOf(JSON.stringify(edited)) > bounds.editedBytes) {
+    return no(`approve: the edited arguments are larger than ${bounds.editedBytes} bytes; store what is large where the tool can read it`);
   }
   if (remember !== undefined && remember !== 'thread' && remember !== 'agent')
     return no(`approve: remember must be "thread" or "agent"; it is ${show(remember)}`);
@@ -288,9 +280,11 @@ function checkDecider(name: string, { by, groups }: Record<string, unknown>): Ch
   if (words) return no(`${name}: ${words}`);
   if (
     groups !== undefined &&
-    !(Array.isArray(groups) && groups.length <= 100 && groups.every((g) => typeof g === 'string' && g.length <= 200))
+    !(Array.isArray(groups) && groups.length <= bounds.groups && groups.every((g) => checkName('a group', g) === undefined))
   ) {
-    return no(`${name}: groups must be a list of names; it is ${show(groups)}`);
+    return no(
+      `${name}: groups must be a list of at most ${bounds.groups} names, each of at most ${bounds.nameChars} characters; it is ${show(groups)}`,
+    );
   }
   return yes({ ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) });
 }
@@ -347,7 +341,8 @@ function checkWords(words: Record<string, unknown>): string | undefined {
   for (const [name, value] of Object.entries(words)) {
     if (value === undefined || value === null) continue;
     if (typeof value !== 'string') return `${name} must be a text; it is ${show(value)}`;
-    if (value.length > maxWords) return `${name} has ${value.length} characters; at most ${maxWords}`;
+    const max = name === 'reason' ? bounds.wordsChars : bounds.nameChars;
+    if (value.length > max) return `${name} has ${value.length} characters; at most ${max}`;
   }
   return undefined;
 }

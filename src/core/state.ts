@@ -3,6 +3,7 @@ import { endStatus, type RunStatus } from './event';
 import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
+import type { FollowedRequest } from './request-ids';
 import type { PermissionRule, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
@@ -185,8 +186,10 @@ export interface ThreadState {
   extended?: Limits;
   /** Nothing begins until it is resumed. */
   paused?: { reason: string; by?: string; since: number };
-  /** Of the newest messages, so that each is taken in once however often it is sent. */
+  /** What became of the newest messages. */
   receipts: MessageReceipt[];
+  /** The newest requests that were followed, oldest first, by name and id: each is followed once however often it is sent. */
+  requests: Record<string, FollowedRequest>;
   /** Calls that need no approval any more. */
   rules: PermissionRule[];
   /** Errors in a row, by the hook's id. */
@@ -219,6 +222,7 @@ export function newThread(seed: Pick<ThreadState, 'threadId' | 'agent' | 'mode' 
     before: { turns: 0, toolRounds: 0, toolCalls: 0, costUsd: 0, workedMs: 0 },
     metrics: { models: {}, tools: {}, hooks: {}, approvals: { approved: 0, refused: 0, waitedMs: 0 } },
     receipts: [],
+    requests: {},
     rules: [],
     hookErrors: {},
     delivered: 0,

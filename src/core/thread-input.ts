@@ -1,20 +1,25 @@
 import { type AtLimit, limitNames } from './agent';
-import { checkInput, show } from './check-input';
+import { bounds } from './bounds';
+import { checkDepth, checkInput, checkName, show } from './check-input';
 import { bytesOf } from './context/carry';
 import { isObject } from './json';
 
 /** Why a thread can't be started with this, or undefined. Says which field, what it is, and what it should be. */
 export function checkThreadInput(input: unknown): string | undefined {
+  const tooDeep = checkDepth('what the thread is started with', input);
+  if (tooDeep) return tooDeep;
   if (!isObject(input)) return `a thread is started with { agent, input }; it was given ${show(input)}`;
-  const { agent, mode, idleTimeoutMs } = input;
+  const { agent, mode, idleTimeoutMs, agentWaitMs } = input;
   if (typeof agent !== 'string' || agent.trim() === '') return `agent must be the name of an agent; it is ${show(agent)}`;
-  const wrong = checkInput(input.input);
+  const wrong = checkName('agent', agent) ?? checkInput(input.input);
   if (wrong) return wrong;
   if (mode !== undefined && mode !== 'one-shot' && mode !== 'conversation')
     return `mode must be "one-shot" or "conversation"; it is ${show(mode)}`;
   if (idleTimeoutMs !== undefined && !(isCount(idleTimeoutMs) && idleTimeoutMs <= longestIdleMs))
     return `idleTimeoutMs must be a whole number of milliseconds, at most ${longestIdleMs} (ten years; 0 is for ever); it is ${show(idleTimeoutMs)}`;
-  return unknownKey(input, ['agent', 'input', 'mode', 'idleTimeoutMs', ...overrideKeys]) ?? checkOverrides(input);
+  if (agentWaitMs !== undefined && !(isCount(agentWaitMs) && agentWaitMs <= longestAgentWaitMs))
+    return `agentWaitMs must be a whole number of milliseconds, at most ${longestAgentWaitMs} (30 days; 0 is not at all); it is ${show(agentWaitMs)}`;
+  return unknownKey(input, ['agent', 'input', 'mode', 'idleTimeoutMs', 'agentWaitMs', ...overrideKeys]) ?? checkOverrides(input);
 }
 
 const overrideKeys = ['model', 'settings', 'limits', 'threadLimits', 'atLimit', 'strategy', 'tools'];
@@ -24,6 +29,8 @@ export function checkOverrides(fields: Record<string, unknown>): string | undefi
   const { model, settings, limits, threadLimits, atLimit, strategy, tools } = fields;
   if (model !== undefined && (typeof model !== 'string' || model.trim() === ''))
     return `model must be a model's name; it is ${show(model)}`;
+  const unnamed = model === undefined ? undefined : checkName('model', model);
+  if (unnamed) return unnamed;
   if (strategy !== undefined && !['by-effect', 'sequential', 'parallel'].includes(strategy as string)) {
     return `strategy must be "by-effect", "sequential" or "parallel"; it is ${show(strategy)}`;
   }
@@ -32,10 +39,6 @@ export function checkOverrides(fields: Record<string, unknown>): string | undefi
   }
   return checkSettings(settings) ?? checkLimits(limits) ?? checkLimits(threadLimits, 'threadLimits') ?? checkTools(tools);
 }
-
-/** With what goes beside a transcript into the next execution, which takes 2 MiB in all, once as state and once as input. */
-const mostToolBytes = 100_000;
-const mostSettingsBytes = 100_000;
 
 function checkTools(tools: unknown): string | undefined {
   if (tools === undefined) return undefined;
@@ -55,7 +58,7 @@ function checkTools(tools: unknown): string | undefined {
     seen.add(name);
   }
   const bytes = bytesOf(tools);
-  return bytes > mostToolBytes ? `tools have ${bytes} bytes; at most ${mostToolBytes} go with a request` : undefined;
+  return bytes > bounds.toolsBytes ? `tools have ${bytes} bytes; at most ${bounds.toolsBytes} go with a request` : undefined;
 }
 
 export function checkSettings(settings: unknown): string | undefined {
@@ -73,14 +76,14 @@ export function checkSettings(settings: unknown): string | undefined {
   if (
     choice !== undefined &&
     !['auto', 'none', 'required'].includes(choice as string) &&
-    !(isObject(choice) && typeof choice.tool === 'string')
+    !(isObject(choice) && checkName('tool', choice.tool) === undefined)
   ) {
     return `settings.toolChoice must be "auto", "none", "required" or { tool: name }; it is ${show(choice)}`;
   }
   if (providerOptions !== undefined && !isObject(providerOptions))
     return `settings.providerOptions must be an object; it is ${show(providerOptions)}`;
   const bytes = bytesOf(settings);
-  return bytes > mostSettingsBytes ? `settings have ${bytes} bytes; at most ${mostSettingsBytes} go with a request` : undefined;
+  return bytes > bounds.settingsBytes ? `settings have ${bytes} bytes; at most ${bounds.settingsBytes} go with a request` : undefined;
 }
 
 export function checkLimits(limits: unknown, field = 'limits'): string | undefined {
@@ -100,7 +103,8 @@ export function checkLimits(limits: unknown, field = 'limits'): string | undefin
 const atLimits: readonly AtLimit[] = ['stop', 'summarize', 'hand-out', 'ask', 'fail'];
 
 /** Beyond what the server's timers are good for. */
-const longestIdleMs = 10 * 365 * 24 * 3_600_000;
+const longestAgentWaitMs = 30 * 24 * 3_600_000;
+const longestIdleMs = bounds.longestMs;
 
 function unknownKey(object: Record<string, unknown>, known: string[], path = ''): string | undefined {
   const key = Object.keys(object).find((name) => !known.includes(name) && object[name] !== undefined);

@@ -17,7 +17,7 @@ export const emptyHash = '0';
 
 /** What tells a message from every other: two attempts at an answer share the id, not the token. */
 export function tokenOf(message: Message): string {
-  return message.role === 'assistant' ? `${message.id}.${message.attempt}${message.revised ? 'r' : ''}` : message.id;
+  return message.role === 'assistant' ? `${message.id}.${message.token ?? message.attempt}${message.revised ? 'r' : ''}` : message.id;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { bounds } from './bounds';
 import { utf8Length } from './context/carry';
 import { limitWords } from './decide';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
@@ -5,6 +6,7 @@ import { excerpt } from './json';
 import { join } from './log';
 import type { Message } from './message';
 import { activeRun, type CallState, type ThreadState } from './state';
+import { shortBytes } from './text';
 import type { AskPolicy, Verdict } from './tool';
 
 /** What waits for someone outside. */
@@ -124,9 +126,14 @@ export function messagePage(messages: readonly Message[], from: number): { messa
 /** The summary line of a model step in the Web UI: what it is, before it runs. */
 export function modelSummary(turn: number, model: string, contextTokens: number): string {
   const context = contextTokens === 0 ? '' : ` · ${contextTokens < 1000 ? contextTokens : `${Math.round(contextTokens / 1000)}k`} context`;
-  return excerpt(`turn ${turn} · ${model}${context}`, 180);
+  return summary(`turn ${turn} · ${model}${context}`);
 }
 
 export function toolSummary(name: string, args: string): string {
-  return excerpt(`${name} ${args.replace(/\s+/g, ' ')}`, 180);
+  return summary(`${name} ${args.slice(0, 2 * bounds.summaryBytes)}`);
+}
+
+/** A line as the server takes it, which counts its bytes. */
+export function summary(text: string): string {
+  return shortBytes(excerpt(text.replace(/\s+/g, ' '), 180), bounds.summaryBytes);
 }

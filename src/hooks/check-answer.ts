@@ -1,9 +1,12 @@
-import { checkInput, maxMessageBytes, show } from '../core/check-input';
+import { bounds } from '../core/bounds';
+import { checkDepth, checkInput, checkName, show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import type { HookAnswer, HookName } from '../core/hooks';
-import { isObject } from '../core/json';
+import { isBytes, isObject } from '../core/json';
 import type { Content } from '../core/message';
+import { wellFormedJson } from '../core/text';
 import { checkSettings } from '../core/thread-input';
+import { messageOfThrown } from '../core/thrown';
 import { toContent } from '../core/tool';
 import { problemOfAsk } from './check-ask';
 
@@ -13,7 +16,6 @@ export type Fields = Record<string, unknown>;
 type Check = (value: unknown) => string | undefined;
 
 /** Merged answers are one payload, of which the server takes 2 MiB: the largest fields of one name stay below it together. */
-const maxArgumentBytes = 500_000;
 const maxInstructionBytes = 500_000;
 const maxWordBytes = 4_000;
 
@@ -34,9 +36,9 @@ const words = (max = maxWordBytes): Check =>
     typeof value === 'string' && value.trim() !== '' ? undefined : `must be a text with words in it; it is ${show(value)}`,
   );
 
-const args: Check = within(maxArgumentBytes, (value) => (isObject(value) ? undefined : `must be an object; it is ${show(value)}`));
+const args: Check = within(bounds.editedBytes, (value) => (isObject(value) ? undefined : `must be an object; it is ${show(value)}`));
 
-const contents: Check = within(maxMessageBytes, (value) => {
+const contents: Check = within(bounds.messageBytes, (value) => {
   if (!Array.isArray(value)) return `must be a list of what users say, each a text or parts; it is ${show(value)}`;
   const at = value.findIndex((content) => checkInput(content) !== undefined);
   return at === -1 ? undefined : `[${at}]: ${checkInput(value[at])}`;
@@ -47,13 +49,13 @@ const checks: { [N in HookName]: Record<keyof HookAnswer[N], Check> } = {
   'after:execution': {},
   'pause:check': { pause: flag, reason: text(maxWordBytes) },
   'before:llm': {
-    model: words(),
+    model: (value) => checkName('', value)?.trim(),
     settings: checkSettings,
     instructions: text(maxInstructionBytes),
     skip: flag,
     block: words(),
   },
-  'after:llm': { text: text(maxMessageBytes), block: words() },
+  'after:llm': { text: text(bounds.answerBytes), block: words() },
   'before:tool': { args, skip: flag, mockResult: anything, block: words() },
   'after:tool': { content: anything, retry: flag, block: words() },
   'approve:tool': { approved: flag, reason: text(maxWordBytes), ask: problemOfAsk, args, stop: flag },
@@ -71,15 +73,27 @@ export function checkAnswer(
   value: unknown,
   cap: (content: Content) => Content = (content) => content,
 ): { answer: Fields } | { error: string } {
+  try {
+    return check(name, value, cap);
+  } catch (error) {
+    // A proxy that refuses to be looked at.
+    return { error: `returned nonsense: it can't be read (${messageOfThrown(error)})` };
+  }
+}
+
+function check(name: HookName, value: unknown, cap: (content: Content) => Content): { answer: Fields } | { error: string } {
   if (value === undefined || value === null) return { answer: {} };
   const nonsense = (why: string) => ({ error: `returned nonsense: ${why}` });
-  if (!isObject(value)) return nonsense(`${Array.isArray(value) ? 'a list' : show(value)} is not an object`);
+  if (!isObject(value) || isBytes(value))
+    return nonsense(`${Array.isArray(value) ? 'a list' : isBytes(value) ? 'bytes' : show(value)} is not an object`);
   let answer: Fields;
   try {
     answer = plain(name, value, cap);
   } catch (error) {
-    return nonsense(`it can't be written as JSON (${(error as Error | null)?.message})`);
+    return nonsense(`it can't be written as JSON (${messageOfThrown(error)})`);
   }
+  const tooDeep = checkDepth('it', answer);
+  if (tooDeep) return nonsense(tooDeep);
   const known: Record<string, Check> = checks[name];
   for (const [field, given] of Object.entries(answer)) {
     const check = Object.hasOwn(known, field) ? known[field] : undefined;
@@ -96,7 +110,7 @@ function plain(name: HookName, value: Fields, cap: (content: Content) => Content
   const results: Fields = {};
   if (name === 'after:tool' && content !== undefined) results.content = cap(toContent(content));
   if (name === 'before:tool' && mockResult !== undefined) results.mockResult = short(mockResult, cap);
-  return JSON.parse(JSON.stringify({ ...value, ...results })) as Fields;
+  return wellFormedJson(JSON.parse(JSON.stringify({ ...value, ...results })) as Fields, bounds.payloadDepth);
 }
 
 /** The value itself, be it false or 0, unless the model would see too much of it. */

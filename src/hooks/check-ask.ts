@@ -1,22 +1,29 @@
-import { isAction, isNames, isText, longestMs } from '../core/ask-policy';
+import { isAction, isNames, isText } from '../core/ask-policy';
+import { bounds } from '../core/bounds';
 import { show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
 import type { AskPolicy } from '../core/tool';
 
-const maxBytes = 100_000;
+const namesWords = `a list of names, each of at most ${bounds.nameChars} characters`;
 
 const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => boolean; what: string } } = {
   reason: { is: isText, what: 'a text' },
-  users: { is: isNames, what: 'a list of names' },
-  groups: { is: isNames, what: 'a list of names' },
+  users: { is: isNames, what: namesWords },
+  groups: { is: isNames, what: namesWords },
   approvers: { is: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
-  deadlineMs: { is: (value) => typeof value === 'number' && value >= 1 && value <= longestMs, what: `milliseconds from 1 to ${longestMs}` },
+  deadlineMs: {
+    is: (value) => typeof value === 'number' && value >= 1 && value <= bounds.longestMs,
+    what: `milliseconds from 1 to ${bounds.longestMs}`,
+  },
   onDeadline: {
     is: (value) => Array.isArray(value) && value.every(isAction),
     what: "a list of 'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }",
   },
-  remember: { is: (value) => Array.isArray(value) && value.every(isRule), what: 'a list of { tool, prefix? }' },
+  remember: {
+    is: (value) => Array.isArray(value) && value.every(isRule),
+    what: `a list of { tool, prefix? }, each of at most ${bounds.ruleBytes} bytes`,
+  },
 };
 
 /** What is wrong with how people are to be asked, or nothing. */
@@ -32,9 +39,11 @@ export function problemOfAsk(value: unknown): string | undefined {
   if (users && groups.length === 0 && approvers > new Set(users).size) {
     return `wants ${approvers} approvers, and names ${new Set(users).size} users who may be one and no group`;
   }
-  return bytesOf(value) > maxBytes ? `has ${bytesOf(value)} bytes; at most ${maxBytes}` : undefined;
+  return bytesOf(value) > bounds.askBytes ? `has ${bytesOf(value)} bytes; at most ${bounds.askBytes}` : undefined;
 }
 
 function isRule(value: unknown): boolean {
-  return isObject(value) && isText(value.tool) && (value.prefix === undefined || isNames(value.prefix));
+  return (
+    isObject(value) && bytesOf(value) <= bounds.ruleBytes && isText(value.tool) && (value.prefix === undefined || isNames(value.prefix))
+  );
 }

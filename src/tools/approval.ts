@@ -1,5 +1,7 @@
 import { type AskOptions, askPolicy } from '../core/ask-policy';
-import { excerpt, isObject } from '../core/json';
+import { isBytes, isObject } from '../core/json';
+import { shortText } from '../core/text';
+import { messageOfThrown } from '../core/thrown';
 import type { AskPolicy, ToolError } from '../core/tool';
 import type { Tool } from './define-tool';
 import { withinPatience } from './within';
@@ -44,21 +46,29 @@ export function checkedApproval(rule: unknown, refuse: (problem: string) => Erro
 export async function approvalFor(tool: Tool, args: unknown): Promise<{ ask: AskPolicy } | { refused: ToolError } | undefined> {
   if (!tool.approval) return undefined;
   const { when, ask } = tool.approval;
-  const because = (reason: string): AskOptions => ({ ...ask, reason: excerpt(reason, 500) });
+  const because = (reason: string): AskOptions => ({ ...ask, reason: shortText(reason, 500) });
   let asked: AskOptions = ask;
   if (when !== 'always') {
     try {
       const answer = await withinPatience(() => when(args));
       if (answer === false) return undefined;
-      if (isObject(answer)) asked = { ...ask, ...answer };
+      if (isObject(answer) && !isBytes(answer)) asked = { ...ask, ...answer };
       else if (typeof answer === 'string' && answer.trim() !== '') asked = because(answer);
       else if (answer !== true && answer !== '') asked = because('The approval rule gave no clear answer.');
     } catch (error) {
-      asked = because(`The approval rule failed: ${error instanceof Error ? error.message : String(error)}`);
+      asked = because(`The approval rule failed: ${messageOfThrown(error)}`);
     }
   }
-  const { policy, problems } = askPolicy(asked);
+  const { policy, problems } = readPolicy(asked);
   if (problems.length === 0) return { ask: policy };
-  const message = excerpt(`Tool '${tool.name}' can't be approved: its approval rule gave a policy whose ${problems.join('; ')}`, 1_000);
+  const message = shortText(`Tool '${tool.name}' can't be approved: its approval rule gave a policy whose ${problems.join('; ')}`, 1_000);
   return { refused: { name: 'ApprovalPolicyError', message } };
+}
+
+function readPolicy(asked: AskOptions): { policy: AskPolicy; problems: string[] } {
+  try {
+    return askPolicy(asked);
+  } catch (error) {
+    return { policy: {}, problems: [`can't be read: ${messageOfThrown(error)}`] };
+  }
 }

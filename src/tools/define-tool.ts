@@ -12,6 +12,10 @@ const effects: readonly Effect[] = ['pure', 'keyed', 'once'];
 /** Beyond this a Node timer fires at once. */
 const longestTimeoutMs = 2 ** 31 - 1;
 
+/** Temporal counts attempts in 32 bits, and takes no interval of zero. */
+const mostAttempts = 1_000;
+const longestRetryMs = 24 * 3_600_000;
+
 type Refuse = (field: string, problem: string) => Error;
 
 /** Checks a tool's definition and fills in its defaults. Throws `TypeError` that names the tool, the field and the remedy. */
@@ -71,12 +75,12 @@ function checkedWays(
 function checkedRetry(retry: ToolRetry, effect: Effect, refuse: Refuse): ToolRetry {
   if (effect === 'once') throw refuse('retry', "needs effect 'pure' or 'keyed': a 'once' tool is never run twice.");
   const { maxAttempts, initialMs, maxMs } = retry;
-  if (!Number.isInteger(maxAttempts) || maxAttempts < 1) {
-    throw refuse('retry.maxAttempts', `is ${maxAttempts}; use a whole number of attempts, the first included.`);
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > mostAttempts) {
+    throw refuse('retry.maxAttempts', `is ${maxAttempts}; use a whole number of attempts from 1 to ${mostAttempts}, the first included.`);
   }
   for (const [field, value] of Object.entries({ initialMs, maxMs })) {
-    if (value !== undefined && !(Number.isFinite(value) && value > 0)) {
-      throw refuse(`retry.${field}`, `is ${value}; use milliseconds above 0.`);
+    if (value !== undefined && !(Number.isFinite(value) && value >= 1 && value <= longestRetryMs)) {
+      throw refuse(`retry.${field}`, `is ${value}; use milliseconds from 1 to ${longestRetryMs} (a day).`);
     }
   }
   if (initialMs !== undefined && maxMs !== undefined && maxMs < initialMs) {

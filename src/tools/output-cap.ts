@@ -1,4 +1,6 @@
+import { bytesOf } from '../core/context/carry';
 import type { Content, Part } from '../core/message';
+import { wellFormed } from '../core/text';
 
 /** What one tool result may bring into the conversation, in bytes of UTF-8. */
 export const maxOutputBytes = 50 * 1024;
@@ -10,7 +12,8 @@ const markerBytes = 64;
 /** A text of at most `max` bytes (at least 128): whole if it fits, else its beginning and its end around a line that says how much is missing. */
 export function capText(text: string, max = maxOutputBytes): string {
   const bytes = Buffer.from(text);
-  if (bytes.length <= max) return text;
+  // Half of a surrogate pair, which no encoder writes as it is, becomes a replacement character here too.
+  if (bytes.length <= max) return wellFormed(text);
   const half = Math.floor((Math.max(max, 2 * markerBytes) - markerBytes) / 2);
   return headAndTail(bytes.subarray(0, half), bytes.subarray(bytes.length - half), bytes.length);
 }
@@ -24,18 +27,23 @@ export function headAndTail(head: Buffer, tail: Buffer, total: number): string {
   return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}[... ${left} bytes left out ...]\n${tail.toString('utf8', start)}`;
 }
 
-/** Caps text parts together and leaves out images that are too large. Says what is missing in the place where it is missing. */
+/** Parts of one result, so that many small ones can't be large together. */
+export const maxParts = 500;
+
+/** Caps text parts together and leaves out images that are too large, and parts that are too many. Says what is missing in the place where it is missing. */
 export function capContent(content: Content, max = maxOutputBytes): Content {
   if (typeof content === 'string') return capText(content, max);
   let text = max;
   let images = maxImageBytes;
   let leftOut = 0;
-  const parts = content.flatMap((part): Part[] => {
+  const parts = content.slice(0, maxParts).flatMap((part): Part[] => {
     if (part.type === 'image') {
-      if (part.url.length > images)
-        return [{ type: 'text', text: `[image left out: ${part.url.length} bytes, too large for the conversation]` }];
-      images -= part.url.length;
-      return [part];
+      // As it will stand in a payload, where quotes and control characters take more room than in memory.
+      const size = bytesOf(part.url);
+      if (size > images) return [{ type: 'text', text: `[image left out: ${size} bytes, too large for the conversation]` }];
+      images -= size;
+      const { url, detail } = part;
+      return [{ type: 'image', url: wellFormed(url), ...(details.includes(detail) && { detail }) }];
     }
     const size = Buffer.byteLength(part.text);
     if (size > text && text < 2 * markerBytes) {
@@ -46,8 +54,11 @@ export function capContent(content: Content, max = maxOutputBytes): Content {
     text -= Buffer.byteLength(capped);
     return [{ type: 'text', text: capped }];
   });
+  for (const part of content.slice(maxParts)) leftOut += bytesOf(part);
   return leftOut === 0 ? parts : [...parts, { type: 'text', text: `[... ${leftOut} bytes left out ...]` }];
 }
+
+const details: readonly unknown[] = ['auto', 'low', 'high'];
 
 const newline = 0x0a;
 

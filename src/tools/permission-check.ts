@@ -1,4 +1,5 @@
 import { excerpt, isObject } from '../core/json';
+import { messageOfThrown } from '../core/thrown';
 import type { AskPolicy, PermissionRule, Verdict } from '../core/tool';
 import type { Permissions } from './permissions';
 import { withinPatience } from './within';
@@ -19,7 +20,7 @@ export async function permissionFor(
     if (isObject(answer) && typeof answer.deny === 'string') return denied(`denied: ${answer.deny}`, answer.stop === true);
     return denied('check failed: the answer is none that permissions can give');
   } catch (error) {
-    return denied(`check failed: ${error instanceof Error ? error.message : String(error)}`);
+    return denied(`check failed: ${messageOfThrown(error)}`);
   }
 }
 

@@ -1,3 +1,5 @@
+import { bounds } from '../core/bounds';
+import { bytesOf } from '../core/context/carry';
 import type { PermissionRule } from '../core/tool';
 import { reachesFurther } from './harmless-commands';
 import { commandOf, isAssignment, isWrapper, type PermissionCall, withoutDoubles } from './permission-rules';
@@ -14,7 +16,9 @@ export function suggestRules(call: PermissionCall): PermissionRule[] {
   const split = splitShellCommand(command);
   if (!split.understood) return [];
   const prefixes = split.segments.map(narrowPrefix).filter((prefix) => prefix !== undefined);
-  return withoutDoubles(prefixes.map((prefix) => ({ tool: call.tool, prefix })));
+  // A rule stays in the thread's state for good: one that is as long as its command is not offered.
+  const rules = prefixes.map((prefix) => ({ tool: call.tool, prefix })).filter((rule) => bytesOf(rule) <= bounds.ruleBytes);
+  return withoutDoubles(rules);
 }
 
 /** Commands whose first words say what they do. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { excerpt } from '../core/json';
 import type { Content, ToolCall } from '../core/message';
 import { textOf } from '../core/message';
+import { shortText } from '../core/text';
 import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import type { Dependencies, Tool, ToolContext } from './define-tool';
 import { capContent } from './output-cap';
@@ -57,6 +57,9 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
     if (!controller.signal.aborted) return finished(tool, end, took);
     const { reason } = controller.signal;
     return { outcome: took(cut(tool, end, reason instanceof ToolTimeoutError ? reason : undefined)), threw: false };
+  } catch (error) {
+    // What the tool threw or returned can't even be looked at: a failure of another copy of the package, say, whose content is none.
+    return { outcome: took(failed(errorFacts(error))), threw: false };
   } finally {
     context.close();
     clearTimeout(timer);
@@ -68,7 +71,7 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
 export function failed(error: ToolError, more: { status?: ToolOutcome['status']; content?: Content } = {}): ToolOutcome {
   const { status = 'failed', content = `Error: ${error.message}` } = more;
   // The error's message goes into events, where a page of text has no place.
-  return { status, content: capContent(content), error: { name: error.name, message: excerpt(error.message, 1_000) } };
+  return { status, content: capContent(content), error: { name: shortText(error.name, 100), message: shortText(error.message, 1_000) } };
 }
 
 function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutcome): Execution {
@@ -76,7 +79,7 @@ function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutc
     const { error } = end;
     if (isToolFailure(error)) {
       const { status = 'failed' } = error.details;
-      return { outcome: took(failed(error, { status, content: error.content })), threw: false };
+      return { outcome: took(failed(errorFacts(error), { status, content: toContent(error.content) })), threw: false };
     }
     return { outcome: took(failed(errorFacts(error), { content: errorContent(error) })), threw: true };
   }

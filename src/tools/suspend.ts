@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { bounds } from '../core/bounds';
+import { checkDepth } from '../core/check-input';
 import { isObject, type JsonObject } from '../core/json';
+import { isWellFormed, wellFormedJson } from '../core/text';
 import type { Suspension } from '../core/tool';
+import { hasMark } from './mark';
 
 const mark = Symbol.for('longhaul.Suspended');
 /** They stand in the thread's state until the reply comes. */
-const longestId = 1_000;
-const mostMetadataBytes = 8_192;
-const longestMs = 10 * 365 * 24 * 3_600_000;
+const { correlationIdChars: longestId, metadataBytes: mostMetadataBytes, longestMs } = bounds;
 
 export interface SuspendOptions {
   /** What the model is told of the call: text, parts, or anything JSON can write. */
@@ -31,8 +33,13 @@ export interface Suspended {
  */
 export function suspend({ result, correlationId = randomUUID(), ttlMs, metadata }: SuspendOptions): Suspended {
   const refuse = (field: string, problem: string) => new TypeError(`suspend: ${field} ${problem}`);
-  if (typeof correlationId !== 'string' || correlationId.trim() === '' || correlationId.length > longestId) {
-    throw refuse('correlationId', `must be a text of 1 to ${longestId} characters.`);
+  if (
+    typeof correlationId !== 'string' ||
+    correlationId.trim() === '' ||
+    correlationId.length > longestId ||
+    !isWellFormed(correlationId)
+  ) {
+    throw refuse('correlationId', `must be a text of 1 to ${longestId} whole characters.`);
   }
   if (ttlMs !== undefined && !(typeof ttlMs === 'number' && ttlMs > 0 && ttlMs <= longestMs)) {
     throw refuse('ttlMs', `is ${ttlMs}; use milliseconds above 0, at most ${longestMs} (ten years).`);
@@ -44,7 +51,7 @@ export function suspend({ result, correlationId = randomUUID(), ttlMs, metadata 
 
 /** Not `instanceof`: two copies of the package, or a test runner's realms, would make it lie. */
 export function isSuspended(value: unknown): value is Suspended {
-  return typeof value === 'object' && value !== null && mark in value;
+  return hasMark(value, mark);
 }
 
 function plain(metadata: unknown, refuse: (problem: string) => Error): JsonObject {
@@ -57,5 +64,8 @@ function plain(metadata: unknown, refuse: (problem: string) => Error): JsonObjec
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > mostMetadataBytes) throw refuse(`has ${bytes} bytes; at most ${mostMetadataBytes} are kept.`);
-  return JSON.parse(text) as JsonObject;
+  const kept = wellFormedJson(JSON.parse(text) as JsonObject, bounds.payloadDepth);
+  const tooDeep = checkDepth('it', kept);
+  if (tooDeep) throw refuse(`can't be kept: ${tooDeep}.`);
+  return kept;
 }

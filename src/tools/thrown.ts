@@ -1,4 +1,6 @@
 import { excerpt } from '../core/json';
+import { shortText } from '../core/text';
+import { factsOfThrown } from '../core/thrown';
 import type { ToolError } from '../core/tool';
 
 /** Where libraries put what the other side answered; the first that says something is told to the model. */
@@ -6,22 +8,25 @@ const dataFields = ['data', 'body', 'error', 'details'] as const;
 
 /** Name and message of whatever was thrown, with the cause where the message alone says little ("fetch failed"). */
 export function errorFacts(thrown: unknown): ToolError {
-  if (typeof thrown === 'string') return { name: 'Error', message: thrown };
-  if (typeof thrown !== 'object' || thrown === null) return { name: 'Error', message: String(thrown) };
-  const { name, message, cause } = thrown as { name?: unknown; message?: unknown; cause?: unknown };
-  const text = typeof message === 'string' && message !== '' ? message : (written(thrown) ?? 'The tool failed without saying why.');
+  const { name, message, cause } = factsOfThrown(thrown);
   const because = causeOf(cause);
-  return {
-    name: typeof name === 'string' && name !== '' ? excerpt(name, 100) : 'Error',
-    message: because && !text.includes(because) ? `${text} (cause: ${because})` : text,
-  };
+  return { name: shortText(name, 100), message: because && !message.includes(because) ? `${message} (cause: ${because})` : message };
 }
 
 /** `Error: <message>`, then the data the error carries, such as the body of an HTTP answer. */
 export function errorContent(thrown: unknown): string {
   const { message } = errorFacts(thrown);
-  const data = thrown instanceof Error || hasMessage(thrown) ? carried(thrown) : undefined;
+  const data = carriedBy(thrown);
   return data === undefined || message.includes(data) ? `Error: ${message}` : `Error: ${message}\n${data}`;
+}
+
+function carriedBy(thrown: unknown): string | undefined {
+  try {
+    return thrown instanceof Error || hasMessage(thrown) ? carried(thrown) : undefined;
+  } catch {
+    // A proxy, or a getter that throws.
+    return undefined;
+  }
 }
 
 function hasMessage(thrown: unknown): thrown is { message: string } {

@@ -1,4 +1,5 @@
 import { excerpt, isObject } from '../core/json';
+import { messageOfThrown } from '../core/thrown';
 import type { ToolError } from '../core/tool';
 import type { Tool } from './define-tool';
 
@@ -11,7 +12,7 @@ export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: s
     // Some models write nothing at all for a tool that needs nothing.
     value = text.trim() === '' ? {} : JSON.parse(text);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOfThrown(error);
     return refuse(`Tool '${tool.name}': the arguments are not valid JSON (${why}). Send one JSON object. Got: ${excerpt(text, 300)}`);
   }
   if (!isObject(value)) {
@@ -25,7 +26,7 @@ export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: s
     );
   } catch (error) {
     // A transform or refinement of the author's that throws instead of reporting: still about the arguments.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOfThrown(error);
     return refuse(`Tool '${tool.name}': the arguments could not be checked: ${why}`);
   }
 }

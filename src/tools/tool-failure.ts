@@ -1,4 +1,5 @@
 import type { Content } from '../core/message';
+import { hasMark } from './mark';
 
 const mark = Symbol.for('longhaul.ToolFailure');
 
@@ -22,7 +23,7 @@ export class ToolFailure extends Error {
 
 /** Not `instanceof`: two copies of the package, or a test runner's realms, would make it lie. */
 export function isToolFailure(error: unknown): error is ToolFailure {
-  return typeof error === 'object' && error !== null && mark in error;
+  return hasMark(error, mark);
 }
 
 /** The reason of `ctx.signal` at the tool's timeout. */

@@ -1,29 +1,27 @@
-import { ApplicationFailure, allHandlersFinished, CancellationScope, condition, proxyLocalActivities, sleep } from '@temporalio/workflow';
-import { type Activities, failureTypes } from '../contract/activities';
+import { ApplicationFailure, allHandlersFinished, CancellationScope, condition, sleep } from '@temporalio/workflow';
+import { failureTypes } from '../contract/activities';
 import type { ThreadInput, ThreadResult } from '../contract/thread';
 import { decodeFailureOf } from '../contract/undecodable';
-import type { AgentFacts } from '../core/agent';
 import { afterAnswer, beforeTurn, type RunEnd, type SendBack } from '../core/decide';
 import type { AssistantMessage } from '../core/message';
 import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
-import { resolveAgentOptions } from './activity-options';
 import { type Asked, afterModel, askModel, beforeModel, shorten, sumUp } from './ask-model';
 import { awaitBackground } from './background';
-import { carryOver, shouldCarryOver } from './carry-over';
+import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
 import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { handleRequests } from './requests';
+import { resolveRun } from './resolve-run';
 import { runCalls } from './run-calls';
 import { closeWith, endOf, outputOf, rest, result, waitsAtEnd } from './run-end';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
+import { stepScope } from './stop-steps';
 import { awaitReply, suspend } from './suspend';
-import { openingOf, refuseQueue, say, takeInMessages, takeInResults, waiting } from './take-in';
+import { refuseQueue, say, takeInMessages, takeInResults, waiting } from './take-in';
 import { openThread, type Thread } from './thread';
-
-const { resolveAgent } = proxyLocalActivities<Activities>(resolveAgentOptions);
 
 /**
  * The agent loop. It decides nothing on data that replay could not repeat, and it holds four invariants:
@@ -31,12 +29,12 @@ const { resolveAgent } = proxyLocalActivities<Activities>(resolveAgentOptions);
  * I1  State changes only in `record`. State is plain JSON, and equals its own JSON after every step.
  * I2  Every tool call the model made is paired with exactly one tool result message, on every path.
  * I3  The log is the truth: `seq` has no gaps, across runs, retries and continue-as-new; each run has exactly one terminal event, its last.
- * I4  Nothing grows without bound: a turn's bytes in history are constant, and between turns and at rest the thread continues as new when
- *     the server suggests it.
+ * I4  Nothing grows without bound: a turn's bytes in history are constant, and between turns and at rest the thread continues as new once
+ *     this execution has written so much (growth.ts).
  */
 export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
   // Checked where the thread begins, never again: what a later release refuses must not end a thread that an earlier one took.
-  const wrong = carried ? undefined : (decodeFailureOf(input) ?? checkThreadInput(input));
+  const wrong = carried === undefined ? (decodeFailureOf(input) ?? checkThreadInput(input)) : checkCarried(carried);
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
   const thread = openThread(input, carried);
   handleRequests(thread);
@@ -60,7 +58,7 @@ const defaultIdleMs = 30 * 24 * 3_600_000;
 async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over'> {
   const { state, record, input } = thread;
   const toRun = () => activeRun(state) !== undefined || state.queue.length > 0 || thread.compact === true;
-  const something = () => toRun() || state.closed || shouldCarryOver(state, 'idle');
+  const something = () => toRun() || state.closed || shouldCarryOver(thread, 'idle');
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
     throwIfCancelled();
@@ -77,8 +75,10 @@ async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over
 
 /** One input, to its rest. Whatever happens, the run ends with one terminal event and a transcript in which every call has its result. */
 async function runToRest(thread: Thread): Promise<RunEnd | 'carry-over'> {
-  thread.scope = new CancellationScope();
+  thread.scope = stepScope(thread.state, 'all');
   delete thread.modelCalls;
+  thread.alarms = 0;
+  thread.eager = true;
   // Asked for before there was a run to cancel: then the next one is meant, and begins cancelled.
   if (thread.cancelled) thread.scope.cancel();
   const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
@@ -93,7 +93,7 @@ async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
   if (thread.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
     const calling = run.calls.some((call) => call.phase !== 'done');
-    if (!calling && shouldCarryOver(state, 'between turns')) return 'carry-over';
+    if (!calling && shouldCarryOver(thread, 'between turns')) return 'carry-over';
     // Where an earlier execution left the run at rest, what it rests for; else the calls of the last answer; else a turn.
     const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? followCalls(thread) : takeTurn(thread));
     // A cancel that was accepted while the last step ended in good order still is one.
@@ -103,23 +103,12 @@ async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
 }
 
 async function beginRun(thread: Thread): Promise<RunState> {
-  const { state, record } = thread;
-  const runId = newId('run');
-  const begin = (facts?: AgentFacts) => {
-    record('agent.run.created', { status: 'in_progress', initialMessages: openingOf(state) }, { runId, ...(facts && { facts }) });
-    return state.run as RunState;
-  };
-  try {
-    const facts = await resolveAgent({ agent: state.agent });
-    const run = begin(facts);
-    publishStatus(state, 'begins');
-    const told = hasHook(thread, 'before:execution') ? await runHook(thread, 'before:execution', { messages: waiting(state) }) : undefined;
-    for (const content of told?.messages ?? []) say(thread, content, { origin: 'hook' });
-    return run;
-  } catch (error) {
-    if (!activeRun(state)) begin();
-    throw error;
-  }
+  const { state } = thread;
+  const run = await resolveRun(thread);
+  publishStatus(state, 'begins');
+  const told = hasHook(thread, 'before:execution') ? await runHook(thread, 'before:execution', { messages: waiting(state) }) : undefined;
+  for (const content of told?.messages ?? []) say(thread, content, { origin: 'hook' });
+  return run;
 }
 
 /** One model call. Returns how the run ends, where it does; the calls of the answer are followed next. */
@@ -143,10 +132,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
   record('thread.message.created', { stepId, message: shell, inProgress: true });
   const asked = await askModel(thread, shell.id, wishes);
-  if (asked === 'superseded') {
-    record('thread.message.incomplete', { stepId, messageId: shell.id, reason: 'superseded' });
-    return undefined;
-  }
+  if (asked === 'superseded') return undefined;
 
   const told = hasHook(thread, 'after:llm') ? await afterModel(thread, asked, shell.id) : undefined;
   const next = takeAnswer(thread, asked, shell, told?.text ?? asked.step.text);
@@ -162,7 +148,7 @@ function takeAnswer(
   text: string,
 ): RunEnd | SendBack | undefined {
   const stepId = stepIdOf(state.run as RunState);
-  const { refusal, calls, finishReason, usage, opaque, attempt, failed, durationMs, costUsd, problems } = step;
+  const { refusal, calls, finishReason, usage, opaque, attempt, token, failed, durationMs, costUsd, problems, wasted } = step;
   const toolCalls = calls.map(({ call }) => call);
   // Not before the hooks: calls of an answer that one blocks would never have an outcome.
   for (const call of toolCalls) {
@@ -176,6 +162,7 @@ function takeAnswer(
     ...(refusal && { refusal }),
     ...(opaque && { opaque }),
     attempt,
+    ...(token && { token }),
     ...(text !== step.text && { revised: true }),
   };
   record(
@@ -189,6 +176,7 @@ function takeAnswer(
       durationMs,
       ...(costUsd !== undefined && { costUsd }),
       ...(failed && { attempts: failed }),
+      ...(wasted && { wasted }),
       ...(problems && { problems }),
     },
     { verdicts: calls.map(({ verdict }) => verdict) },

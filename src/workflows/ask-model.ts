@@ -1,6 +1,15 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, isCancellation, proxyActivities, sleep } from '@temporalio/workflow';
-import { type Activities, type CallModelRequest, failureTypes, type ModelStep } from '../contract/activities';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  sleep,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
 import type { ModelSettings } from '../core/agent';
+import { bounds } from '../core/bounds';
 import { bytesOf, fit } from '../core/context/carry';
 import { limitWords, type RunEnd } from '../core/decide';
 import type { SpentOnCall } from '../core/event';
@@ -9,9 +18,12 @@ import { type Message, noUsage } from '../core/message';
 import { inForce, type RunState, stepIdOf, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
+import { addWaste } from '../core/waste';
 import { callModelOptions } from './activity-options';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
+import { scheduleStep } from './schedule-step';
+import { stepScope } from './stop-steps';
 import { takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
 
@@ -60,21 +72,46 @@ export async function afterModel(thread: Thread, asked: Asked, messageId: string
   }
 }
 
-function spentOn({ step: { usage, durationMs, costUsd, failed }, model }: Asked): SpentOnCall {
-  return { usage, model, durationMs, ...(costUsd !== undefined && { costUsd }), ...(failed && { attempts: failed }) };
+function spentOn({ step: { usage, durationMs, costUsd, failed, wasted }, model }: Asked): SpentOnCall {
+  return {
+    usage,
+    model,
+    durationMs,
+    ...(costUsd !== undefined && { costUsd }),
+    ...(failed && { attempts: failed }),
+    ...(wasted && { wasted }),
+  };
+}
+
+/** Of a call that brought no answer. */
+function spentInVain(error: unknown, model: string): SpentOnCall | undefined {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  const left =
+    cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : (cause as { details?: unknown[] } | undefined)?.details?.at(-1);
+  const { wasted, spending } = (left ?? {}) as Pick<StepProgress, 'wasted' | 'spending'>;
+  const cost = addWaste(wasted, spending);
+  return cost && { usage: noUsage, model, durationMs: 0, wasted: cost };
 }
 
 /** One model call. `superseded`: a message came that could not wait for its end. */
 export async function askModel(thread: Thread, messageId: string, wishes: ModelWishes = {}): Promise<Asked | 'superseded'> {
   // One for all model calls of a run: a scope is dear, and it is cancelled once at most.
-  thread.modelCalls ??= new CancellationScope();
+  thread.modelCalls ??= stepScope(thread.state, 'model-calls');
   const scope = thread.modelCalls;
   thread.asking = true;
   try {
     return await ask(thread, messageId, wishes, scope);
   } catch (error) {
     // Where the run itself was cancelled meanwhile, that is what counts.
-    if (scope.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled) return 'superseded';
+    const superseded = scope.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled;
+    const spent = spentInVain(error, wishes.model ?? inForce(thread.state).model ?? '');
+    thread.record('thread.message.incomplete', {
+      stepId: stepIdOf(thread.state.run as RunState),
+      messageId,
+      reason: superseded ? 'superseded' : isCancellation(error) ? 'cancelled' : 'failed',
+      ...(spent && { spent }),
+    });
+    if (superseded) return 'superseded';
     throw error;
   } finally {
     thread.asking = false;
@@ -94,7 +131,7 @@ async function ask(thread: Thread, messageId: string, wishes: ModelWishes, scope
   let shortened = false;
   for (let tries = 1; ; tries++) {
     try {
-      const made = () => call(state, messageId, { ...wishes, model }, inline);
+      const made = () => call(thread, messageId, { ...wishes, model }, inline);
       return { step: await (scope ? scope.run(made) : made()), model };
     } catch (error) {
       const missingFrom = missing(error);
@@ -112,32 +149,34 @@ async function ask(thread: Thread, messageId: string, wishes: ModelWishes, scope
 }
 
 function call(
-  state: ThreadState,
+  thread: Thread,
   messageId: string,
   { model, settings: wished, instructions, closing }: ModelWishes & { model: string },
   inline: CallModelRequest['inline'],
 ): Promise<ModelStep> {
+  const { state } = thread;
   const run = state.run as RunState;
   const { tools, settings = wished } = inForce(state);
   const said = justSaid(state);
   const summary = closing ? `closing words · ${model}` : modelSummary(run.turn, model, run.context);
-  return callModel.executeWithOptions({ ...callModelOptions, summary }, [
-    {
-      agent: state.agent,
-      model,
-      runId: run.id,
-      turn: run.turn,
-      messageId,
-      transcript: transcriptRef(state),
-      ...(said.length > 0 && { said }),
-      ...(settings && { settings: { ...settings, ...wished } }),
-      ...(instructions && { instructions }),
-      ...(closing && { closing }),
-      ...(tools && { extraTools: tools }),
-      ...(state.rules.length > 0 && { rules: state.rules }),
-      ...(inline && { inline }),
-    },
-  ]);
+  const request: CallModelRequest = {
+    agent: state.agent,
+    model,
+    runId: run.id,
+    turn: run.turn,
+    messageId,
+    transcript: transcriptRef(state),
+    ...(said.length > 0 && { said }),
+    ...(settings && { settings: { ...settings, ...wished } }),
+    ...(instructions && { instructions }),
+    ...(closing && { closing }),
+    ...(tools && { extraTools: tools }),
+    ...(state.rules.length > 0 && { rules: state.rules }),
+    ...(inline && { inline }),
+  };
+  return scheduleStep(thread, callModelOptions, request, (options, asked) =>
+    callModel.executeWithOptions({ ...options, summary }, [asked]),
+  );
 }
 
 /** Small enough that saying it twice is cheaper than being asked for it. */
@@ -157,11 +196,9 @@ function justSaid({ messages }: ThreadState): Message[] {
 /** Tries to get the transcript to the model, about a quarter of an hour; then nothing but a person will help. */
 const patience = 40;
 
-const inlineBytes = 1_400_000;
-
 function inlinePart(state: ThreadState, from: number): CallModelRequest['inline'] {
   const messages = state.messages.slice(from);
-  return bytesOf(messages) > inlineBytes ? undefined : { from, messages };
+  return bytesOf(messages) > bounds.inlineBytes ? undefined : { from, messages };
 }
 
 /** Halves the transcript; false where nothing of it may go. */
@@ -220,7 +257,7 @@ export async function closingWords(thread: Thread, prompt: string, otherwise: st
   } catch (error) {
     if (isCancellation(error)) throw error;
     const { message } = (error instanceof ActivityFailure && error.cause) || (error as Error);
-    record('agent.run.summarized', { stepId, output: otherwise, ...spent, failed: message });
+    record('agent.run.summarized', { stepId, output: otherwise, ...(spentInVain(error, spent.model) ?? spent), failed: message });
     return otherwise;
   }
 }

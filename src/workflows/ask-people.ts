@@ -1,12 +1,16 @@
 import { ApplicationFailure, condition, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
+import { actionAt, lateDecision } from '../core/deadlines';
+import type { Extra } from '../core/evolve';
 import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
-import { type AskPolicy, type DeadlineAction, type PermissionRule, toContent } from '../core/tool';
+import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
 import { askPolicyOf } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
+import { whereAgentIs } from './await-agent';
 import { callOf, finishCall, refuseCall } from './finish-call';
 import { throwIfCancelled } from './gates';
+import { activityEvents, grow } from './growth';
 import { publishStatus } from './search-attributes';
 import { cancelRun, changeStatus } from './status';
 import type { Thread } from './thread';
@@ -68,11 +72,6 @@ function passDeadline(thread: Thread, { id, name, verdict, phase }: CallState, {
   goOn(thread, 'Continuing run.');
 }
 
-/** Fails closed: where nothing more is said, the answer is no. */
-function actionAt(actions: readonly DeadlineAction[], passed: number): DeadlineAction {
-  return actions[passed] ?? (actions.at(-1) === 'ask-again' ? 'ask-again' : 'deny');
-}
-
 function due(deadlineMs: number | undefined): { dueAt?: string } {
   return deadlineMs === undefined ? {} : { dueAt: new Date(Date.now() + deadlineMs).toISOString() };
 }
@@ -82,26 +81,26 @@ function goOn(thread: Thread, details: string): void {
   if (thread.state.run?.status === 'requires_action') changeStatus(thread, 'in_progress', details);
 }
 
-export function acceptOutputs(thread: Thread, { outputs, by }: SubmitRequest): void {
+export function acceptOutputs(thread: Thread, { outputs, by }: SubmitRequest, extra: Extra): void {
   goOn(thread, 'Continuing run with tool results.');
   for (const { toolCallId, output, isError = false } of outputs) {
-    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output), ...(by && { by }) });
+    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output), ...(by && { by }) }, extra);
   }
 }
 
-export async function acceptDecision(thread: Thread, asked: DecisionRequest): Promise<void> {
+export async function acceptDecision(thread: Thread, asked: DecisionRequest, extra: Extra): Promise<void> {
   const { state, record } = thread;
   const { toolCallId, approved = true, by, reason, arguments: edited } = asked;
-  if (state.run?.limitAsk?.id === toolCallId) return decideLimit(thread, asked);
+  if (state.run?.limitAsk?.id === toolCallId) return decideLimit(thread, asked, extra);
   const call = state.run?.calls.find(({ id }) => id === toolCallId) as CallState;
   if (!approved) {
-    goOnAfter(thread, () => refuseCall(thread, toolCallId, asked));
+    goOnAfter(thread, () => refuseCall(thread, toolCallId, asked, extra));
     return;
   }
   const { approvers = 1, remember = [{ tool: call.name }] } = askPolicyOf(call.verdict, call.phase) ?? {};
   const outstanding = approvers - (call.ask?.votes.length ?? 0) - 1;
   if (outstanding > 0 && by) {
-    return record('agent.approval.voted', { toolCallId, by, ...(reason && { reason }), outstanding });
+    return record('agent.approval.voted', { toolCallId, by, ...(reason && { reason }), outstanding }, extra);
   }
   const editedArguments = edited && JSON.stringify(edited);
   if (editedArguments !== undefined) await mustFit(thread, asked, editedArguments);
@@ -109,14 +108,18 @@ export async function acceptDecision(thread: Thread, asked: DecisionRequest): Pr
   // In the same breath as the decision: what two deciders had looked up may have come in one go.
   mustStillWait(thread, asked);
   goOnAfter(thread, () =>
-    record('agent.approval.decided', {
-      toolCallId,
-      approved,
-      ...(by && { by }),
-      ...(reason && { reason }),
-      ...(editedArguments !== undefined && { editedArguments }),
-      ...(remembered && { remembered }),
-    }),
+    record(
+      'agent.approval.decided',
+      {
+        toolCallId,
+        approved,
+        ...(by && { by }),
+        ...(reason && { reason }),
+        ...(editedArguments !== undefined && { editedArguments }),
+        ...(remembered && { remembered }),
+      },
+      extra,
+    ),
   );
 }
 
@@ -130,19 +133,22 @@ async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: 
   const { state } = thread;
   const { name } = callOf(thread, asked.toolCallId);
   const { tools } = inForce(state);
-  const { error } = await checkArguments({
+  const request = {
     agent: state.agent,
     call: { id: asked.toolCallId, name, arguments: editedArguments },
     ...(tools && { extraTools: tools }),
-  });
+  };
+  grow(thread.growth, activityEvents, request);
+  const { error } = await whereAgentIs(thread, () => checkArguments(request));
   if (error) refuseRequest(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`);
   mustStillWait(thread, asked);
 }
 
 async function remembering(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {
   if (asked.remember === 'thread') return rules;
+  grow(thread.growth, activityEvents, rules);
   try {
-    await rememberRules({ agent: thread.state.agent, rules });
+    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules }));
   } catch (error) {
     const cause = (error as { cause?: Error }).cause ?? (error as Error);
     refuseRequest(`approve: it could not be remembered for agent ${thread.state.agent}: ${cause.message}; the call still waits`);
@@ -154,20 +160,21 @@ async function remembering(thread: Thread, asked: DecisionRequest, rules: Permis
 /** Someone else may have decided, or the run may have ended, while an activity was asked. */
 function mustStillWait({ state }: Thread, asked: DecisionRequest): void {
   const still = checkDecision(state, asked);
-  if (!still.ok) refuseRequest(still.reason);
+  const reason = still.ok ? lateDecision(state, asked, Date.now()) : still.reason;
+  if (reason !== undefined) refuseRequest(reason);
 }
 
 function refuseRequest(reason: string): never {
   throw ApplicationFailure.nonRetryable(reason, 'InvalidRequest');
 }
 
-function decideLimit(thread: Thread, { toolCallId, approved = true, by, reason, more }: DecisionRequest): void {
+function decideLimit(thread: Thread, { toolCallId, approved = true, by, reason, more }: DecisionRequest, extra: Extra): void {
   const { state, record } = thread;
   const { limit, max, scope } = (state.run as RunState).limitAsk as { limit: 'turns'; max: number; scope: 'run' };
   const words = { ...(by && { by }), ...(reason && { reason }) };
   goOnAfter(thread, () =>
     approved
-      ? record('agent.limit.extended', { id: toolCallId, limit, max: max + (more ?? (max > 0 ? max : 1)), scope, ...words })
-      : record('agent.approval.decided', { toolCallId, approved, ...words }),
+      ? record('agent.limit.extended', { id: toolCallId, limit, max: max + (more ?? (max > 0 ? max : 1)), scope, ...words }, extra)
+      : record('agent.approval.decided', { toolCallId, approved, ...words }, extra),
   );
 }

@@ -4,12 +4,10 @@ import { bytesOf, fit } from '../core/context/carry';
 import type { ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { agentThread } from './agent-thread';
+import { isGrown } from './growth';
 import { recorder } from './record';
 import { takeInResults } from './take-in';
 import type { Thread } from './thread';
-
-/** Requests that a thread at rest takes before it goes on in a new execution for them. */
-const idleRecords = 50;
 
 /** Arguments of the next execution are one payload, of which the server takes 2 MiB. */
 const carryBytes = 1_600_000;
@@ -17,21 +15,37 @@ const carryBytes = 1_600_000;
 const leastTranscript = 100_000;
 
 /**
- * Whether the server suggests it and this execution has something behind it: where the server's limit is below what is carried, each
- * execution would otherwise do nothing but begin the next. What goes on in the background would be lost, so it is waited for; so is a
- * request that is being followed, here and nowhere later: whatever came while the thread waited for it on its way out would be lost, too.
+ * Whether this execution has written enough history for the thread to go on in a new one. Calls that run in the background would be lost, so
+ * they are waited for. So is a request that is still being handled: whatever arrives while the thread is on its way out would be lost.
  */
-export function shouldCarryOver(state: ThreadState, when: 'idle' | 'between turns'): boolean {
-  if (!workflowInfo().continueAsNewSuggested || state.background.length > 0 || !allHandlersFinished()) return false;
+export function shouldCarryOver({ state, growth }: Thread, when: 'idle' | 'between turns'): boolean {
+  if (!isGrown(growth, state) || state.background.length > 0 || !allHandlersFinished()) return false;
   const { log, run } = state;
-  return when === 'idle'
-    ? log.length >= idleRecords && bytesBeside(state) + bytesOf(run?.calls ?? []) <= carryBytes - leastTranscript
-    : log.some(({ type }) => type === 'thread.message.completed') && bytesBeside(state) <= carryBytes - leastTranscript;
+  // At rest the calls are carried as they are; between turns they have become messages, which can be shortened.
+  const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
+  // An execution makes at least one model call, whatever the thresholds are: a thread must get on.
+  const gotOn = when === 'idle' || log.some(({ type }) => type === 'thread.message.completed');
+  return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
 }
 
 /** Of all that can't be shortened, but for calls: between turns they have become messages. */
 function bytesBeside(state: ThreadState): number {
   return bytesOf({ ...state, messages: [], log: [], run: { ...state.run, calls: [] } });
+}
+
+/**
+ * Why a carried state can't be gone on with, or undefined. Only this workflow itself hands one over: whoever starts a thread with one could
+ * forge an approval. A cron schedule or a retry policy of the start would hand such an argument to a further execution, too.
+ */
+export function checkCarried(carried: unknown): string | undefined {
+  const { continuedFromExecutionRunId, attempt, cronSchedule } = workflowInfo();
+  const ours = continuedFromExecutionRunId !== undefined && attempt === 1 && !cronSchedule;
+  if (!ours) return 'a thread is started with one argument, { agent, input }; a second one is for its own continuations';
+  const { format, threadId } = (carried ?? {}) as Partial<ThreadState>;
+  // Fails the workflow task, not the thread: a worker of the release that wrote the state takes it up.
+  if (format !== 1)
+    throw new Error(`The state of thread "${threadId}" has format ${format}; this worker reads format 1. Run a newer worker.`);
+  return undefined;
 }
 
 /** Goes on in a new execution with an empty history (I4). The log of this one stays readable, and whole, under its own run id. */

@@ -1,4 +1,5 @@
 import type { DurableEventData } from '../core/event';
+import type { Extra } from '../core/evolve';
 import type { ToolCall } from '../core/message';
 import { type CallState, type RunState, stepIdOf } from '../core/state';
 import type { Suspension } from '../core/tool';
@@ -12,7 +13,7 @@ export type Finished = Pick<
 > & { messageId?: string; suspend?: Suspension };
 
 /** Records what came of a call of the current turn; once, whatever comes later. */
-export function finishCall({ state, record }: Thread, id: string, { suspend, ...outcome }: Finished): void {
+export function finishCall({ state, record }: Thread, id: string, { suspend, ...outcome }: Finished, extra: Extra = {}): void {
   const run = state.run;
   const call = run?.calls.find((c) => c.id === id);
   if (!run || !call || call.phase === 'done') return;
@@ -26,7 +27,7 @@ export function finishCall({ state, record }: Thread, id: string, { suspend, ...
       ...outcome,
       messageId: outcome.messageId ?? newId('msg'),
     },
-    suspend && { suspend },
+    { ...extra, ...(suspend && { suspend }) },
   );
 }
 
@@ -43,16 +44,21 @@ export function refuseCall(
   thread: Thread,
   id: string,
   words: { reason?: string; by?: string; stop?: boolean; source?: 'deadline' | 'hook' },
+  extra: Extra = {},
 ): void {
   const { reason, by, stop, source } = words;
-  thread.record('agent.approval.decided', {
-    toolCallId: id,
-    approved: false,
-    ...(by && { by }),
-    ...(reason && { reason }),
-    ...(source && { source }),
-    ...(stop && { stop: true }),
-  });
+  thread.record(
+    'agent.approval.decided',
+    {
+      toolCallId: id,
+      approved: false,
+      ...(by && { by }),
+      ...(reason && { reason }),
+      ...(source && { source }),
+      ...(stop && { stop: true }),
+    },
+    extra,
+  );
   const who = source === 'hook' ? '' : source === 'deadline' ? ' by its deadline' : by ? ` by ${by}` : '';
   const output =
     source === 'hook'

@@ -20,7 +20,7 @@ export async function gate(thread: Thread): Promise<'carry-over' | undefined> {
   const told = await runHook(thread, 'pause:check', {});
   if (told?.pause && !state.paused) record('agent.run.paused', { reason: told.reason ?? 'pause:check' });
   if (!state.paused) return undefined;
-  await heldBack(thread, () => shouldCarryOver(state, 'idle'));
+  await heldBack(thread, () => shouldCarryOver(thread, 'idle'));
   return state.paused ? 'carry-over' : undefined;
 }
 
@@ -36,6 +36,8 @@ export async function restUntilAnswered(thread: Thread, held: () => boolean = ()
   const { state, record } = thread;
   const unanswered = () => state.run?.status === 'requires_action';
   const rests = () => unanswered() && held();
+  // A cancelled run waits for nobody, and must not say that it does.
+  throwIfCancelled();
   // An execution that was begun at rest has said so already.
   if (!unanswered()) {
     changeStatus(thread, 'requires_action');
@@ -43,7 +45,7 @@ export async function restUntilAnswered(thread: Thread, held: () => boolean = ()
     publishStatus(state, 'rests');
     if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   }
-  await condition(() => !rests() || shouldCarryOver(state, 'idle'));
+  await condition(() => !rests() || shouldCarryOver(thread, 'idle'));
   if (rests()) return 'carry-over';
   if (unanswered()) changeStatus(thread, 'in_progress', 'Continuing run.');
   publishStatus(state);

@@ -1,9 +1,10 @@
 import { ApplicationFailure, isCancellation, proxyActivities } from '@temporalio/workflow';
-import type { Activities } from '../contract/activities';
+import type { Activities, RunHooksRequest } from '../contract/activities';
 import { countErrors, defaultHookErrors } from '../core/hook-errors';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import { transcriptRef } from '../core/state';
 import { runHooksOptions } from './activity-options';
+import { scheduleStep } from './schedule-step';
 import type { Thread } from './thread';
 
 const { runHooks } = proxyActivities<Activities>(runHooksOptions);
@@ -15,13 +16,14 @@ export function hasHook({ state }: Thread, hook: HookName): boolean {
 
 /**
  * Runs the hooks of a name, where the agent has some, and returns their answer. What they changed and where they failed is recorded.
- * Throws where they end the run.
+ * Throws where they end the run. `ignored` says what of the answer is not followed, and why.
  */
 export async function runHook<N extends HookName>(
   thread: Thread,
   hook: N,
   input: HookInput[N],
   toolCallId?: string,
+  ignored: (answer: HookAnswer[N]) => string | undefined = () => undefined,
 ): Promise<HookAnswer[N] | undefined> {
   const { state } = thread;
   const { hooks, hookErrors: most = defaultHookErrors } = state.facts ?? {};
@@ -29,18 +31,19 @@ export async function runHook<N extends HookName>(
   // Permission is never granted by leaving out who would have refused it.
   const disabled = hook === 'approve:tool' ? [] : ids.filter((id) => (state.hookErrors[id] ?? 0) >= most);
   if (ids.length === disabled.length) return undefined;
-  const { answer, reports } = await runHooks.executeWithOptions({ ...runHooksOptions, summary: hook }, [
-    {
-      agent: state.agent,
-      hook,
-      input,
-      runId: state.run?.id ?? '',
-      turn: state.run?.turn ?? 0,
-      ...(disabled.length > 0 && { disabled }),
-      transcript: transcriptRef(state),
-    },
-  ]);
-  tell(thread, hook, answer, reports, most, toolCallId);
+  const request: RunHooksRequest<N> = {
+    agent: state.agent,
+    hook,
+    input,
+    runId: state.run?.id ?? '',
+    turn: state.run?.turn ?? 0,
+    ...(disabled.length > 0 && { disabled }),
+    transcript: transcriptRef(state),
+  };
+  const { answer, reports } = await scheduleStep(thread, runHooksOptions, request, (options, asked) =>
+    runHooks.executeWithOptions({ ...options, summary: hook }, [asked]),
+  );
+  tell(thread, hook, answer, reports, most, { toolCallId, ignored: ignored(answer) });
   const block = 'block' in answer ? answer.block : undefined;
   if (block !== undefined) throw ApplicationFailure.nonRetryable(block, 'blocked_by_hook');
   return answer;
@@ -52,7 +55,7 @@ function tell(
   answer: HookAnswer[HookName],
   reports: readonly HookReport[],
   most: number,
-  toolCallId: string | undefined,
+  { toolCallId, ignored }: { toolCallId: string | undefined; ignored: string | undefined },
 ): void {
   const { errors: counts, disabled } = countErrors(state.hookErrors, reports, most, hook);
   const errors = reports.flatMap(({ id, error, mode }) =>
@@ -76,6 +79,7 @@ function tell(
       durationMs: reports.reduce((sum, { durationMs }) => sum + durationMs, 0),
       ...(answered.length > 0 && { answered }),
       ...(args !== undefined && { editedArguments: args }),
+      ...(ignored !== undefined && { ignored }),
       ...(errors.length > 0 && { errors }),
     },
     changed ? { hookErrors: counts } : {},

@@ -15,7 +15,8 @@ export function answerQueries({ state }: Thread): void {
     const asked = readQuery('events', payload, ['from', 'limit']);
     const from = count(asked.from, 'from', 1);
     const first = state.log[0]?.seq ?? state.nextSeq;
-    const page = eventPage(state, from, count(asked.limit, 'limit', 1_000));
+    const rests = state.mode === 'conversation' && threadStatus(state) === 'idle';
+    const page = { ...eventPage(state, from, count(asked.limit, 'limit', 1_000)), rests };
     return from < first && state.previousExecution ? { ...page, earlier: { execution: state.previousExecution, before: first } } : page;
   });
   setHandler(queries.status, () => ({

@@ -1,8 +1,11 @@
-import { ApplicationFailure, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
+import { ApplicationFailure, currentUpdateInfo, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import { type Receipt, type RequestName, signals, updates } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
+import { checkDepth } from '../core/check-input';
+import { lateDecision, lateOutputs, lateReply } from '../core/deadlines';
+import type { Extra } from '../core/evolve';
 import { excerpt } from '../core/json';
-import { receiptOf } from '../core/receipts';
+import { type FollowedRequest, followedBefore, identify, type RequestMark } from '../core/request-ids';
 import {
   type CancelRequest,
   type Checked,
@@ -20,8 +23,10 @@ import {
   type SendRequest,
   type SubmitRequest,
 } from '../core/requests';
-import { activeRun } from '../core/state';
+import { activeRun, type ThreadState } from '../core/state';
+import { messageOfThrown } from '../core/thrown';
 import { acceptDecision, acceptOutputs } from './ask-people';
+import { grow, requestEvents } from './growth';
 import { answerQueries } from './queries';
 import { newId } from './record';
 import { cancelRun } from './status';
@@ -34,19 +39,30 @@ import type { Thread } from './thread';
  */
 export function handleRequests(thread: Thread): void {
   const { state } = thread;
+  const inTime =
+    <T>(
+      check: (state: ThreadState, payload: unknown) => Checked<T>,
+      late: (state: ThreadState, request: T, now: number) => string | undefined,
+    ) =>
+    (payload: unknown): Checked<T> => {
+      const checked = check(state, payload);
+      const reason = checked.ok ? late(state, checked.request, Date.now()) : undefined;
+      return reason === undefined ? checked : { ok: false, reason };
+    };
   const takes: Record<RequestName, Take> = {
     cancel: request<CancelRequest>(thread, 'cancel', (payload) => checkCancel(state, payload), cancelRun),
-    sendMessage: request<SendRequest>(thread, 'sendMessage', (payload) => checkSend(state, payload), acceptMessage),
-    submitToolOutputs: request<SubmitRequest>(thread, 'submitToolOutputs', (payload) => checkSubmit(state, payload), acceptOutputs),
-    approve: request<DecisionRequest>(thread, 'approve', (payload) => checkDecision(state, payload), acceptDecision),
+    sendMessage: request<SendRequest>(thread, 'sendMessage', inTime(checkSend, lateReply), acceptMessage),
+    submitToolOutputs: request<SubmitRequest>(thread, 'submitToolOutputs', inTime(checkSubmit, lateOutputs), acceptOutputs),
+    approve: request<DecisionRequest>(thread, 'approve', inTime(checkDecision, lateDecision), acceptDecision),
     pause: request<PauseRequest>(thread, 'pause', (payload) => checkPause(state, payload), acceptPause),
     resume: request<PauseRequest>(thread, 'resume', (payload) => checkResume(state, payload), acceptResume),
-    compact: request<object>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact),
+    compact: request<PauseRequest>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact),
     close: request<CloseRequest>(thread, 'close', (payload) => checkClose(state, payload), acceptClose),
   };
   // First, and for all names: what came before the thread began is handed over in the order in which it came, not name by name.
   setDefaultSignalHandler((name, payload) => {
     if (Object.hasOwn(takes, name)) return takes[name as RequestName].signal(payload);
+    grow(thread.growth, requestEvents, payload);
     const reason = `there is no signal "${excerpt(name, 100)}"; known are ${Object.keys(signals).join(', ')}`;
     thread.record('agent.request.rejected', { request: excerpt(name, 100), reason });
   });
@@ -64,33 +80,70 @@ interface Take {
   validator(payload?: unknown): void;
 }
 
+/** `accept` records the event that follows the request with `extra`, by which a repetition is known. */
 function request<T>(
   thread: Thread,
   name: RequestName,
   check: (payload: unknown) => Checked<T>,
-  accept: (thread: Thread, request: T) => void | string | Promise<void>,
+  accept: (thread: Thread, request: T, extra: Extra) => void | Promise<void>,
 ): Take {
-  const understand = (payload: unknown): T => {
+  const { state } = thread;
+  const understand = (payload: unknown): { again: Receipt } | { request: T; mark?: RequestMark } => {
     const undecodable = decodeFailureOf(payload);
-    const checked: Checked<T> = undecodable ? { ok: false, reason: `${name}: the payload can't be read: ${undecodable}` } : check(payload);
-    if (!checked.ok) throw ApplicationFailure.nonRetryable(checked.reason, 'InvalidRequest');
-    return checked.request;
+    if (undecodable) refuse(`${name}: the payload can't be read: ${undecodable}`);
+    const tooDeep = checkDepth(`${name}: the payload`, payload);
+    if (tooDeep) refuse(tooDeep);
+    const { content, mark } = given(identify(name, payload, currentUpdateInfo()?.id));
+    // Asked again, it is answered as before, whatever has become of the thread since.
+    const before = mark && given(followedBefore(state, mark));
+    if (before) return { again: receipt(before) };
+    // Of a message the id is its own, too.
+    const request = given(check(name === 'sendMessage' ? payload : content));
+    return { request, ...(mark && { mark }) };
+  };
+  const take = async (payload: unknown): Promise<Receipt> => {
+    const understood = understand(payload);
+    if ('again' in understood) return understood.again;
+    const { request, mark } = understood;
+    const followed = () => mark && given(followedBefore(state, mark));
+    try {
+      await accept(thread, request, mark ? { request: mark } : {});
+    } catch (error) {
+      // The same request came twice, and the other was followed while this one was looked at.
+      const other = followed();
+      if (other) return receipt(other);
+      throw error;
+    }
+    return receipt(followed() ?? { seq: state.nextSeq - 1 });
   };
   return {
     async signal(payload) {
+      grow(thread.growth, requestEvents, payload);
       try {
-        await accept(thread, understand(payload));
+        await take(payload);
       } catch (error) {
-        const reason = excerpt(error instanceof Error ? error.message : String(error), 1_000);
+        const reason = excerpt(messageOfThrown(error), 1_000);
         thread.record('agent.request.rejected', { request: name, reason });
       }
     },
-    async update(payload) {
-      const id = await accept(thread, understand(payload));
-      return { accepted: true, seq: thread.state.nextSeq - 1, ...(id && { id }) };
+    update(payload) {
+      grow(thread.growth, requestEvents, payload);
+      return take(payload);
     },
     validator: (payload) => void understand(payload),
   };
+}
+
+function given<T>(checked: Checked<T>): T {
+  return checked.ok ? checked.request : refuse(checked.reason);
+}
+
+function refuse(reason: string): never {
+  throw ApplicationFailure.nonRetryable(reason, 'InvalidRequest');
+}
+
+function receipt({ seq, id }: Pick<FollowedRequest, 'seq' | 'id'>): Receipt {
+  return { accepted: true, seq, ...(id && { id }) };
 }
 
 const descriptions: Record<RequestName, string> = {
@@ -105,30 +158,33 @@ const descriptions: Record<RequestName, string> = {
   close: 'Ends a conversation once its run is over; {"cancel":true} ends the run too.',
 };
 
-function acceptMessage(thread: Thread, { input, id = newId('msg'), delivery, correlationId: _, ...overrides }: SendRequest): string {
-  const { state, record } = thread;
-  if (receiptOf(state, id)) return id;
+function acceptMessage(
+  thread: Thread,
+  { input, id = newId('msg'), delivery, correlationId: _, ...overrides }: SendRequest,
+  extra: Extra,
+): void {
   const message = { id, role: 'user' as const, content: input };
-  record('thread.message.queued', { message, ...(delivery && { delivery }) }, Object.keys(overrides).length > 0 ? { overrides } : {});
+  const more = { ...extra, ...(Object.keys(overrides).length > 0 && { overrides }) };
+  thread.record('thread.message.queued', { message, ...(delivery && { delivery }) }, more);
   if (delivery === 'now' && thread.asking) thread.modelCalls?.cancel();
-  return id;
 }
 
-function acceptPause({ record }: Thread, { reason = 'Manual pause', by }: PauseRequest): void {
-  record('agent.run.paused', { reason, ...(by && { by }) });
+function acceptPause({ record }: Thread, { reason = 'Manual pause', by }: PauseRequest, extra: Extra): void {
+  record('agent.run.paused', { reason, ...(by && { by }) }, extra);
 }
 
-function acceptResume({ record }: Thread, words: PauseRequest): void {
-  record('agent.run.resumed', words);
+function acceptResume({ record }: Thread, words: PauseRequest, extra: Extra): void {
+  record('agent.run.resumed', words, extra);
 }
 
-function acceptCompact(thread: Thread): void {
+function acceptCompact(thread: Thread, words: PauseRequest, extra: Extra): void {
+  thread.record('agent.request.accepted', { request: 'compact', ...words }, extra);
   thread.compact = true;
 }
 
-function acceptClose(thread: Thread, { cancel, reason, by }: CloseRequest): void {
+function acceptClose(thread: Thread, { cancel, reason, by }: CloseRequest, extra: Extra): void {
   if (cancel) cancelRun(thread, { ...(reason && { reason }), ...(by && { by }) });
-  if (!thread.state.closed) thread.record('thread.closed', { reason: 'requested' });
+  if (!thread.state.closed) thread.record('thread.closed', { reason: 'requested' }, extra);
   // A one-shot thread whose run has not begun yet ends with it, as any: cancelled.
   if (cancel && (thread.state.mode === 'conversation' || activeRun(thread.state))) {
     refuseQueue(thread, 'the thread was closed before it took the message in');

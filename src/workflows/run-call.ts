@@ -1,15 +1,17 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
+import type { HookAnswer } from '../core/hooks';
 import type { CallState, RunState } from '../core/state';
 import { stepIdOf } from '../core/state';
 import { type ToolOutcome, toContent, type Verdict } from '../core/tool';
 import { toolSummary } from '../core/views';
-import { runToolOptions } from './activity-options';
+import { runToolOptions, type StepOptions } from './activity-options';
 import { startBackground } from './background';
 import { callOf, finishCall } from './finish-call';
 import { heldBack } from './gates';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
+import { scheduleStep } from './schedule-step';
 import type { Thread } from './thread';
 
 type Runs = Extract<Verdict, { kind: 'run' }>;
@@ -42,12 +44,15 @@ export async function runCall(thread: Thread, id: string, verdict: Runs, over: (
       throw cancelled;
     }
     if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
-    const after = await runHook(thread, 'after:tool', { call: callOf(thread, id), status: outcome.status, content }, id).catch((error) => {
+    const seen = { call: callOf(thread, id), status: outcome.status, content };
+    const refused = whyNotAgain(name, verdict, retries);
+    const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? refused : undefined);
+    const after = await runHook(thread, 'after:tool', seen, id, ignored).catch((error) => {
       // It has run, and its call must not stay open; but what was not let pass, or not looked at, the next run must not see either.
       finishCall(thread, id, { ...rest, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
       throw error;
     });
-    if (after?.retry && retries < mostRetries) continue;
+    if (after?.retry && refused === undefined) continue;
     const changed = after && 'content' in after && after.content !== undefined;
     return finishCall(
       thread,
@@ -57,6 +62,15 @@ export async function runCall(thread: Thread, id: string, verdict: Runs, over: (
   }
 }
 
+/**
+ * Why a call is not run again although a hook asks for it. A `keyed` call is run again under the same idempotency key: whether the first
+ * time had an effect, a hook can't know, and the service can.
+ */
+function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
+  if (effect === 'once') return `retry: ${name} is a \`once\` tool, which is never run twice`;
+  return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
+}
+
 function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
   const { state } = thread;
   const call = callOf(thread, id);
@@ -64,8 +78,16 @@ function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<Too
   const { editedArguments, editedBy = 'person' } = run.calls.find((c) => c.id === id) as CallState;
   const options = runToolOptions(verdict);
   const { runTool } = proxyActivities<Activities>(options);
-  const request: RunToolRequest = { agent: state.agent, runId: run.id, call, ...(editedArguments !== undefined && { edited: editedBy }) };
-  return runTool.executeWithOptions({ ...options, summary: toolSummary(call.name, call.arguments) }, [request]).catch((error) => ({
+  const summary = toolSummary(call.name, call.arguments);
+  const request: RunToolRequest = {
+    agent: state.agent,
+    runId: run.id,
+    call,
+    ...(editedArguments !== undefined && { edited: editedBy }),
+    ...(verdict.effect === 'once' && { once: true }),
+  };
+  const schedule = (timed: StepOptions, asked: RunToolRequest) => runTool.executeWithOptions({ ...timed, summary }, [asked]);
+  return scheduleStep(thread, options, request, schedule).catch((error) => ({
     outcome: outcomeOfLost(call.name, verdict, error),
     ...(isCancellation(error) && { cancelled: error }),
   }));

@@ -120,8 +120,7 @@ function chainsOf(calls: readonly CallState[], strategy: ToolStrategy): string[]
 }
 
 async function followAll(thread: Thread, run: RunState, chains: string[][]): Promise<Rested> {
-  const { state } = thread;
-  const mayCarry = () => shouldCarryOver(state, 'idle');
+  const mayCarry = () => shouldCarryOver(thread, 'idle');
   let broken = false;
   // Where one call ends the run, nothing more begins, and nobody is waited for any more.
   const over = () => broken;
@@ -169,7 +168,7 @@ async function awaitAnswer(thread: Thread, id: string): Promise<Rested> {
 /** A chain by itself, of calls that nobody must agree to. */
 async function runInOrder(thread: Thread, chain: readonly string[]): Promise<Rested> {
   const { state } = thread;
-  const over = () => state.paused !== undefined && shouldCarryOver(state, 'idle');
+  const over = () => state.paused !== undefined && shouldCarryOver(thread, 'idle');
   for (const id of chain) {
     // A cancelled call returns what it had to say; those behind it must not start.
     throwIfCancelled();

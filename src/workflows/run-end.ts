@@ -92,7 +92,6 @@ export function endOf(thread: Thread, error: unknown): RunEnd {
     const { reason, by } = thread.cancelled ?? {};
     return { type: 'cancelled', ...(reason && { reason }), ...(by && { by }) };
   }
-  // A local activity's failure comes as it is, without the wrapper that tells of the activity.
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure) {
     const details = cause.details?.[0] as Extract<RunEnd, { type: 'failed' }>['details'];

@@ -1,8 +1,10 @@
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import { utf8Length } from '../core/context/carry';
+import { bounds } from '../core/bounds';
+import { bytesOf } from '../core/context/carry';
 import type { PendingCall } from '../core/event';
 import { inForce, type ThreadState } from '../core/state';
+import { shortText } from '../core/text';
 import { pendingCalls, threadStatus } from '../core/views';
 
 const keys = {
@@ -28,17 +30,18 @@ export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'e
   const ids = [run?.id ?? '', run?.suspension?.correlationId ?? ''].filter((id) => id !== '');
   if (when === 'begins') {
     pairs.push(
-      { key: keys.name, value: state.agent },
-      { key: keys.model, value: inForce(state).model ?? '' },
-      { key: keys.ids, value: ids },
+      { key: keys.name, value: keyword(state.agent) },
+      { key: keys.model, value: keyword(inForce(state).model ?? '') },
+      { key: keys.ids, value: affordable(ids) },
     );
   }
   if (when === 'rests') {
     const pending = pendingCalls(state);
     const [first] = pending;
+    const group = first?.groups?.[0];
     pairs.push(
-      { key: keys.pendingTool, value: first?.name ?? null },
-      { key: keys.pendingGroup, value: first?.groups?.[0] ?? null },
+      { key: keys.pendingTool, value: first ? keyword(first.name) : null },
+      { key: keys.pendingGroup, value: group === undefined ? null : keyword(group) },
       { key: keys.waitingSince, value: waitingSince(pending) },
       { key: keys.ids, value: affordable([...ids, ...furtherNames(pending)]) },
     );
@@ -48,7 +51,7 @@ export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'e
     pairs.push({ key: keys.pendingTool, value: null }, { key: keys.waitingSince, value: null }, { key: keys.pendingGroup, value: null });
   }
   const costUsd = before.costUsd + (run?.costUsd ?? 0);
-  if (costUsd > 0 && when !== 'begins') pairs.push({ key: keys.costUsd, value: costUsd });
+  if (costUsd > 0 && Number.isFinite(costUsd) && when !== 'begins') pairs.push({ key: keys.costUsd, value: costUsd });
   const { typedSearchAttributes: now } = workflowInfo();
   const changed = pairs.filter(({ key, value }) => !isSame(now.get(key), value));
   if (changed.length > 0) upsertSearchAttributes(changed);
@@ -69,12 +72,20 @@ function furtherNames(pending: readonly PendingCall[]): string[] {
   return [...new Set(names)];
 }
 
-/** The server would refuse a value above 2 KiB for ever; what does not fit can't be found by, and does no harm. */
+/**
+ * A text as every visibility store takes it. A server ends a workflow that sets a keyword above 2,048 bytes; a SQL database has 255
+ * characters for one, and PostgreSQL refuses the character U+0000.
+ */
+function keyword(text: string): string {
+  return shortText(text.replace(/\p{Cc}/gu, ' '), bounds.keywordChars);
+}
+
+/** A list above the server's limit would end the workflow, too; what does not fit can't be found by, and does no harm. */
 function affordable(ids: readonly string[]): string[] {
   let bytes = 0;
   return ids.filter((id) => {
-    const more = utf8Length(JSON.stringify(id)) + 1;
-    if (bytes + more > 1_900) return false;
+    const more = bytesOf(id) + 1;
+    if (/\p{Cc}/u.test(id) || bytes + more > bounds.keywordListBytes) return false;
     bytes += more;
     return true;
   });

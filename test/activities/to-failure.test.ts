@@ -12,7 +12,7 @@ const rateLimit = (retryAfterMs?: number) =>
 test.each(finalKinds)('[B82][B72] %s is never retried, and never waited for', (kind) => {
   const judged = judgeFailure(new ModelFailure(kind, 'no', { status: 400, retryAfterMs: 5_000 }), context());
   expect(judged).toMatchObject({ attempt: { kind, message: 'no', status: 400 }, again: false, message: 'no' });
-  const failure = toFailure(judged, [], 'openai/x');
+  const failure = toFailure(judged, { before: [], model: 'openai/x' });
   expect(failure).toMatchObject({ type: kind, nonRetryable: true });
   expect(failure.nextRetryDelay).toBeFalsy();
 });
@@ -20,20 +20,25 @@ test.each(finalKinds)('[B82][B72] %s is never retried, and never waited for', (k
 test.each(retryableKinds)('[B73][B74] %s is retried after our own wait, whatever its words', (kind) => {
   const judged = judgeFailure(new ModelFailure(kind, 'quota? invalid? no.'), context({ before: attempts(1) }));
   expect(judged).toMatchObject({ again: true, attempt: { waitMs: 2_000, waitSource: 'backoff' } });
-  expect(toFailure(judged, attempts(1), 'openai/x')).toMatchObject({ type: kind, nonRetryable: false, nextRetryDelay: 2_000 });
+  expect(toFailure(judged, { before: attempts(1), model: 'openai/x' })).toMatchObject({
+    type: kind,
+    nonRetryable: false,
+    nextRetryDelay: 2_000,
+  });
 });
 
 test('[B81] the wait that the provider asks for is kept to the millisecond, up to the ceiling', () => {
   for (const wait of [0, 1, 1_500, 60_000]) {
     const judged = judgeFailure(rateLimit(wait), context());
     expect(judged).toMatchObject({ again: true, attempt: { waitMs: wait, waitSource: 'retry-after', status: 429 } });
-    expect(toFailure(judged, [], 'openai/x').nextRetryDelay).toBe(Math.max(1, wait));
+    expect(toFailure(judged, { before: [], model: 'openai/x' }).nextRetryDelay).toBe(Math.max(1, wait));
   }
 });
 
 test('[B81] a wait above the ceiling ends the call at once, and says which wait and which ceiling', () => {
   const judged = judgeFailure(rateLimit(61_000), context());
   expect(judged.again).toBe(false);
+  expect(judged.attempt).toMatchObject({ retryAfterMs: 61_000 });
   expect(judged.message).toBe('too many requests (the provider asks for a wait of 61 s, above the ceiling of 60 s)');
 });
 
@@ -51,7 +56,7 @@ test('[B80] no attempt begins later than the window after the first', () => {
 
 test('[B86] the final error carries every attempt with its kind and wait, its type, and no cause', () => {
   const secret = new ModelFailure('auth', 'the key was refused', { status: 401 }, { cause: new Error('Bearer sk-secret') });
-  const failure = toFailure(judgeFailure(secret, context({ before: attempts(2) })), attempts(2), 'openai/x');
+  const failure = toFailure(judgeFailure(secret, context({ before: attempts(2) })), { before: attempts(2), model: 'openai/x' });
   expect(failure.details).toEqual([
     {
       model: 'openai/x',
@@ -80,7 +85,7 @@ test('a policy is kept to, whatever fails and however often', () => {
         expect(made + 1).toBeLessThan(policy.maxAttempts);
         expect(judged.attempt.waitMs).toBeLessThanOrEqual(policy.retryAfterCeilingMs);
         expect(elapsedMs + (judged.attempt.waitMs ?? 0)).toBeLessThanOrEqual(policy.windowMs);
-        const { nextRetryDelay } = toFailure(judged, [], 'openai/x');
+        const { nextRetryDelay } = toFailure(judged, { before: [], model: 'openai/x' });
         expect(Number.isInteger(nextRetryDelay) && Number(nextRetryDelay) > 0).toBe(true);
       },
     ),

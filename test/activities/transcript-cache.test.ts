@@ -198,6 +198,21 @@ describe('a reader of the transcript', () => {
     expect(await cache.read(threadId, before, truth.ask())).toEqual({ missingFrom: 0 });
   });
 
+  test('is not given the late words of a worker that was frozen, although id and number of the attempt are the same', async () => {
+    const cache = new TranscriptCache();
+    const truth = new Truth();
+    truth.add(truth.message('hello'));
+    await cache.read(threadId, truth.ref(), truth.ask());
+    // The step was scheduled anew, so its attempts count from 1 again.
+    const recorded = { ...truth.message('recorded', 'assistant', 1), token: 'a1b2c3d4' } as Message;
+    const late = { ...recorded, content: 'late', token: 'e5f6a7b8' } as Message;
+    truth.add(recorded);
+    cache.deposit(threadId, late);
+    const read = await cache.read(threadId, truth.ref(), truth.ask());
+    expect(read).toEqual({ messages: truth.messages });
+    expect(truth.asked).toBe(2);
+  });
+
   test('two at once, as a lost attempt and its successor may be, both get the truth', async () => {
     const cache = new TranscriptCache(1_000);
     const truth = new Truth();

@@ -57,7 +57,7 @@ export function start(args: string[], { env = {}, cwd, input = '' }: CommandOpti
     stdout: () => stdout,
     stderr: () => stderr,
     ended,
-    says: (text, deadlineMs = 15_000) =>
+    says: (text, deadlineMs = 45_000) =>
       until(`"longhaul ${args.join(' ')}" says ${text}`, () => has(text, stdout) || has(text, stderr), deadlineMs).catch((error) => {
         throw new Error(`${error.message}\nstdout: ${stdout}\nstderr: ${stderr}`);
       }),

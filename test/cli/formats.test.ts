@@ -13,7 +13,7 @@ const parsed = (text: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-test('longhaul is the events as they are, and every other format has lines of its own', () => {
+test('[B48] longhaul is the events as they are, and every other format has lines of its own', () => {
   const { events } = logs.oneTool();
   expect(parsed(printed(events, 'longhaul'))).toEqual(events);
   const others = formatNames.filter((name) => name !== 'longhaul').map((name) => printed(events, name));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +24,24 @@ async function startDev(...args: string[]): Promise<{ dev: Running; address: str
   const dev = start(['dev', ...args], { cwd: folder });
   await dev.says('Ctrl-C stops it all.', 60_000);
   return { dev, address: /temporal +(\S+)/.exec(dev.stderr())?.[1] ?? '' };
+}
+
+/** The process that serves there: of the development server, whose command line has its port. */
+function serverOf(address: string): number {
+  const wanted = `--port\0${address.split(':')[1]}\0`;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [command = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      if (!command.includes('node') && `${args.join('\0')}`.includes(wanted)) return Number(pid);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  throw new Error(`no server at ${address}`);
+}
+
+function kill(pid: number): void {
+  process.kill(pid, 'SIGKILL');
 }
 
 async function answers(address: string): Promise<boolean> {
@@ -80,6 +98,72 @@ test('dev with a task follows the run as its words are said, ends with it, and l
   expect(await answers(/temporal +(\S+)/.exec(ended.stderr)?.[1] ?? '')).toBe(false);
   await slow.stop();
 }, 60_000);
+
+test('dev starts a dead server again on the same port, with its threads, and gives up with an error where it keeps dying', async () => {
+  const data = join(folder, 'kept-up');
+  const { dev, address } = await startDev('--data', data);
+  const env = { TEMPORAL_ADDRESS: address };
+  await longhaul(['run', '--thread', 'before', 'hello'], { env });
+  const restarts = () => dev.stderr().match(/The Temporal server ended \(SIGKILL.*and was started again, with its threads\./g)?.length ?? 0;
+  for (const count of [1, 2, 3]) {
+    kill(serverOf(address));
+    await until(`start ${count} is told`, () => restarts() === count, 30_000);
+  }
+  expect((await longhaul(['show', 'before'], { env })).stdout).toMatch(/status +failed/);
+  const after = await longhaul(['run', '--thread', 'after', 'hello'], { env });
+  expect(after.stdout).toMatch(/✖ failed \(auth\)/);
+
+  const second = await longhaul(['dev', '--data', data], { cwd: folder });
+  expectOneLine(second, /runs in this folder already/);
+
+  kill(serverOf(address));
+  const ended = await dev.ended;
+  expect(ended.code).toBe(1);
+  expectOneLine(ended, /^error: The Temporal server has ended 4 times in a row \(SIGKILL/);
+  expect(await answers(address)).toBe(false);
+  expect(existsSync(join(data, 'dev.pid'))).toBe(false);
+}, 180_000);
+
+test('dev in memory ends with its server', async () => {
+  const { dev, address } = await startDev('--memory');
+  kill(serverOf(address));
+  const ended = await dev.ended;
+  expect(ended.code).toBe(1);
+  expectOneLine(ended, /^error: The Temporal server has ended \(SIGKILL.*\)\. Its threads were in memory and are gone\.$/);
+}, 60_000);
+
+test('dev takes no leftover for a running dev: neither a lock of a dead process, nor one whose number another process has by now', async () => {
+  const data = join(folder, 'leftover');
+  mkdirSync(data);
+  // This very process is alive, and nothing of it listens there.
+  writeFileSync(join(data, 'dev.pid'), `${process.pid} 127.0.0.1:9`);
+  const { dev } = await startDev('--data', data);
+  dev.child.kill('SIGINT');
+  expect((await dev.ended).code).toBe(0);
+}, 60_000);
+
+test('dev --no-worker serves workers of your own, and refuses a task', async () => {
+  const { dev, address } = await startDev('--no-worker', '--memory');
+  expect(dev.stderr()).toContain('none here: threads wait for one of yours');
+  const env = { TEMPORAL_ADDRESS: address, OPENAI_BASE_URL: model.url };
+  const worker = start(['worker'], { env });
+  await worker.says('longhaul worker: agents coder', 30_000);
+  const { code, stdout } = await longhaul(['run', 'hello'], { env });
+  expect(stdout).toContain('Hello.\n');
+  expect(code).toBe(0);
+  worker.child.kill('SIGTERM');
+  expect((await worker.ended).code).toBe(0);
+  dev.child.kill('SIGINT');
+  expect((await dev.ended).code).toBe(0);
+  expect(await answers(address)).toBe(false);
+
+  const task = await longhaul(['dev', '--no-worker', 'hello'], { cwd: folder });
+  expectOneLine(task, /^error: --no-worker has nobody to do a task\./);
+  expect(task.code).toBe(2);
+  const elsewhere = await longhaul(['dev', '--no-worker'], { cwd: folder, env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
+  expectOneLine(elsewhere, /^error: TEMPORAL_ADDRESS names a server, and --no-worker wants no worker/);
+  expect(elsewhere.code).toBe(2);
+}, 120_000);
 
 test('worker runs the agents of a file on a task queue, and drains on SIGTERM', async () => {
   const file = join(folder, 'agents.js');

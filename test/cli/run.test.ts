@@ -36,7 +36,7 @@ beforeAll(async () => {
     execute: ({ to }) => `deployed to ${to}`,
   });
   const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [add, deploy], limits: { turns: 3 } });
-  rig = await startRig({ script: model, agents: [agent] });
+  rig = await startRig({ script: model, agents: [agent], worker: { liveTextMs: 300 } });
   env = { TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue };
   alone = start(['run', 'hello'], { env: { ...env, LONGHAUL_TASK_QUEUE: `nobody-${rig.taskQueue}` } });
 });
@@ -127,7 +127,7 @@ test('--yes approves', async () => {
   expect(code).toBe(0);
 });
 
-test('a failed run exits with 1 and shows the code and the advice', async () => {
+test('[B77] a failed run exits with 1 and shows the code and the advice', async () => {
   const { code, stdout } = await run('fail');
   expect(stdout).toMatch(/✖ failed \(auth\) .*key/);
   expect(code).toBe(1);
@@ -139,10 +139,12 @@ test('a run that reaches a limit exits with 1', async () => {
   expect(code).toBe(1);
 });
 
-test('an agent that no worker has fails the run and names those there are', async () => {
-  const { code, stdout } = await longhaul(['run', '--agent', 'testr', 'add'], { env });
-  expect(stdout).toMatch(/failed \(UnknownAgent\) Unknown agent 'testr'. Did you mean 'tester'\?/);
-  expect(code).toBe(1);
+test('an agent that no worker has is waited for, and those there are are named', async () => {
+  const thread = `nobody-${rig.taskQueue}`;
+  const running = start(['run', '--agent', 'testr', '--thread', thread, 'add'], { env });
+  await running.says(/Waiting for a worker that has the agent. Unknown agent 'testr'. Did you mean 'tester'\?/);
+  await rig.client.attach(thread).cancel();
+  expect((await running.ended).code).toBe(130);
 });
 
 test('a run that is cancelled from elsewhere exits with 130', async () => {

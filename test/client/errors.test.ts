@@ -50,6 +50,9 @@ test('[B45] a thread that is not there, and one that is over, are told apart and
     code: 'thread-closed',
     message: expect.stringContaining('thread "thread_1" is over; "longhaul show thread_1" tells how it ended'),
   });
+  // It closed while the update was with it.
+  const aborted = named('WorkflowNotFoundError', 'workflow update was aborted by closing workflow');
+  expect(explained(aborted)).toMatchObject({ code: 'thread-closed' });
 });
 
 test.each([

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { checkInput, maxMessageBytes, show } from '../../src/core/check-input';
+import { bounds } from '../../src/core/bounds';
+import { checkInput, show } from '../../src/core/check-input';
 import { type Checked, checkCancel, checkDecision, checkSend, checkSubmit } from '../../src/core/requests';
 import type { ThreadState } from '../../src/core/state';
 import { Story } from './story';
@@ -135,12 +136,12 @@ describe('sendMessage', () => {
   });
 
   test('refuses what is too large, with its size and what to do', () => {
-    expect(checkInput('é'.repeat(maxMessageBytes / 2 + 1))).toMatch(/has 15\d{5} bytes; at most 1500000 .* send a reference/);
-    expect(checkInput('x'.repeat(maxMessageBytes - 2))).toBeUndefined();
+    expect(checkInput('é'.repeat(bounds.messageBytes / 2 + 1))).toMatch(/has 15\d{5} bytes; at most 1500000 .* send a reference/);
+    expect(checkInput('x'.repeat(bounds.messageBytes - 2))).toBeUndefined();
   });
 
   test('lets no more wait than fits into one execution of a workflow', () => {
-    const large = 'x'.repeat(maxMessageBytes - 100);
+    const large = 'x'.repeat(bounds.messageBytes - 100);
     const queue = [{ id: 'a', role: 'user' as const, content: large }];
     expect(reason(checkSend({ ...state, queue }, large))).toMatch(/already wait/);
     expect(reason(checkSend({ ...state, queue }, 'short'))).toBe('accepted');
@@ -185,7 +186,7 @@ describe('submitToolOutputs', () => {
 
   test('measures outputs as the model will see them: JSON within JSON is longer', () => {
     const quotes = { text: '"'.repeat(500_000) };
-    expect(JSON.stringify(quotes).length).toBeLessThan(maxMessageBytes);
+    expect(JSON.stringify(quotes).length).toBeLessThan(bounds.messageBytes);
     expect(reason(checkSubmit(state, one({ output: quotes })))).toContain('larger than');
   });
 });

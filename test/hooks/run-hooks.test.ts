@@ -12,7 +12,7 @@ import { hashOf, tokenOf } from '../../src/core/transcript';
 import { defineHooks, type HookContext, type HookDefinitions } from '../../src/hooks';
 import { inProcessBus } from '../../src/stream/stream-bus';
 import type { Dependencies } from '../../src/tools';
-import { workflowBundleOptions } from '../../src/workflow-bundle';
+import { dataConverter, workflowBundleOptions } from '../../src/workflow-bundle';
 import { closeBeforeServers } from '../support/temporal';
 import { gate, inputs } from './hook-host';
 import type { hookedThread, Scene } from './hooked-thread';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   const [connection, native] = await Promise.all([Connection.connect({ address }), NativeConnection.connect({ address })]);
   client = new Client({ connection });
-  const { webpackConfigHook, payloadConverterPath } = workflowBundleOptions();
+  const { webpackConfigHook } = workflowBundleOptions();
   const activity: ReturnType<typeof runHooks> = (request) =>
     runHooks({
       agents: createAgents([...agents.values()]),
@@ -40,13 +40,14 @@ beforeAll(async () => {
       transcripts: new TranscriptCache(0),
       workspace: '/',
       dependencies,
+      takeoverMs: 5_000,
     })(request);
   const worker = await Worker.create({
     connection: native,
     taskQueue,
     workflowsPath: join(__dirname, 'hooked-thread.ts'),
     bundlerOptions: { webpackConfigHook },
-    dataConverter: { payloadConverterPath },
+    dataConverter: dataConverter(),
     activities: { runHooks: activity },
     maxHeartbeatThrottleInterval: '300ms',
   });

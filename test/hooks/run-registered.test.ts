@@ -125,7 +125,7 @@ describe('hooks of one name', () => {
     ['a text', 'a text'],
     ['', 'threw ""'],
     [{ code: 5 }, 'threw {"code":5}'],
-    [Object.assign(Object.create(null), { code: 5n }), 'threw what has no words'],
+    [Object.assign(Object.create(null), { code: 5n }), 'threw what can not be shown'],
     [undefined, 'threw undefined'],
     [new TypeError(''), 'TypeError'],
     [{ message: 'from afar' }, 'from afar'],

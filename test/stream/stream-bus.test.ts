@@ -1,5 +1,5 @@
 import type { EphemeralEvent } from '../../src/core/event';
-import { inProcessBus, type StreamItem } from '../../src/stream/stream-bus';
+import { inProcessBus, type StreamBus, type StreamItem } from '../../src/stream/stream-bus';
 
 const grown = (threadId: string): StreamItem => ({ kind: 'grown', threadId });
 const progress = (threadId: string): StreamItem => ({
@@ -49,4 +49,58 @@ test('a reader that stopped gets nothing more, also when others come and go', ()
   stopSecond();
   bus.publish(grown('a'));
   expect(second).toHaveLength(1);
+});
+
+const delta = (data: Partial<EphemeralEvent<'thread.message.delta'>['data']>): StreamItem => ({
+  kind: 'event',
+  event: {
+    type: 'thread.message.delta',
+    timestamp: '',
+    threadId: 'a',
+    runId: null,
+    data: { messageId: 'm', turn: 1, attempt: 1, index: 0, ...data },
+  },
+});
+
+function heardBy(bus: StreamBus): unknown[] {
+  const got: unknown[] = [];
+  bus.subscribe('a', (item) => got.push(item.kind === 'event' ? item.event.data : item.kind));
+  return got;
+}
+
+test('a reader that comes in the middle of a step gets the text so far, and then what is added', () => {
+  const bus = inProcessBus();
+  bus.publish(delta({ reasoningChunk: 'hm' }));
+  bus.publish(delta({ index: 1, contentChunk: 'one ' }));
+  bus.publish(delta({ index: 2, contentChunk: 'two ' }));
+  bus.publish(progress('a'));
+  const got = heardBy(bus);
+  bus.publish(delta({ index: 3, contentChunk: 'three' }));
+  expect(got).toEqual([
+    { messageId: 'm', turn: 1, attempt: 1, index: 2, contentChunk: 'one two ', reasoningChunk: 'hm', snapshot: true },
+    { toolCallId: 'c', name: 't', attempt: 1, message: 'm' },
+    { messageId: 'm', turn: 1, attempt: 1, index: 3, contentChunk: 'three' },
+  ]);
+});
+
+test('another attempt begins the text anew, and what an earlier one still says is not added', () => {
+  const bus = inProcessBus();
+  bus.publish(delta({ contentChunk: 'void' }));
+  bus.publish(delta({ attempt: 2, contentChunk: 'again', restart: true }));
+  bus.publish(delta({ index: 1, contentChunk: 'void, too' }));
+  expect(heardBy(bus)).toMatchObject([{ attempt: 2, contentChunk: 'again', snapshot: true }]);
+});
+
+test('of a step that is over nothing is kept, and of a long text its end', () => {
+  const bus = inProcessBus();
+  bus.publish(delta({ contentChunk: 'x'.repeat(40_000) }));
+  bus.publish(delta({ contentChunk: 'end' }));
+  bus.publish(progress('a'));
+  bus.publish({ kind: 'grown', threadId: 'a', ended: 'c' });
+  const [kept, ...others] = heardBy(bus) as { contentChunk: string }[];
+  expect(others).toEqual([]);
+  expect(kept?.contentChunk).toHaveLength(32_000);
+  expect(kept?.contentChunk.endsWith('xend')).toBe(true);
+  bus.publish({ kind: 'grown', threadId: 'a', ended: 'm' });
+  expect(heardBy(bus)).toEqual([]);
 });

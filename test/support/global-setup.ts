@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTemporal } from '../../scripts/temporal.js';
@@ -8,7 +8,10 @@ import { bundleWorkflows } from './bundle';
 export default async function globalSetup(): Promise<void> {
   const server = await startTemporal({ log: (line) => console.error(line) });
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bundle-'));
-  globalThis.longhaulTestRun = { server, folder };
+  const saved = join(folder, 'histories');
+  mkdirSync(saved);
+  globalThis.longhaulTestRun = { server, folder, saved, began: new Date() };
+  process.env.LONGHAUL_TEST_HISTORIES = saved;
   process.env.LONGHAUL_TEST_TEMPORAL = server.address;
   process.env.LONGHAUL_TEST_NAMESPACE = server.namespace;
 

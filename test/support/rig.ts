@@ -169,7 +169,7 @@ export async function collect(events: AsyncIterable<AgentEvent>): Promise<AgentE
 }
 
 /** Looks again until it is so. Fails with what it last saw. */
-export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 10_000): Promise<T> {
+export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 20_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
     const value = await look();

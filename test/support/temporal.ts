@@ -1,4 +1,5 @@
 import { startTemporal, type TemporalOptions, type TemporalServer } from '../../scripts/temporal.js';
+import { saveHistories } from './histories';
 
 export interface SharedServer {
   address: string;
@@ -21,12 +22,22 @@ export function workflowBundlePath(): string {
   return fromSetup('LONGHAUL_TEST_BUNDLE');
 }
 
-const started = new Set<TemporalServer>();
+const servers = new Set<TemporalServer>();
 
-/** A server for this test file alone, with limits lowered through `dynamicConfig`, or a file that outlives it. Stopped after the file's last test. */
+/**
+ * A server for this test file alone, with limits lowered through `dynamicConfig`, or a file that outlives it. Stopped after the file's last test.
+ * Its histories are saved when it stops, and replayed when all tests have run; those of a server that a test kills are lost, unless a file has them.
+ */
 export async function startServer(options: Omit<TemporalOptions, 'own'> = {}): Promise<TemporalServer> {
-  const server = await startTemporal({ ...options, own: true });
-  started.add(server);
+  const started = await startTemporal({ ...options, own: true });
+  const server = {
+    ...started,
+    async stop() {
+      await saveHistories(started, fromSetup('LONGHAUL_TEST_HISTORIES'));
+      await started.stop();
+    },
+  };
+  servers.add(server);
   return server;
 }
 
@@ -39,9 +50,9 @@ export function closeBeforeServers(close: () => Promise<unknown>): void {
 
 afterAll(async () => {
   await Promise.all(users.splice(0).map((close) => close().catch(() => undefined)));
-  await Promise.all([...started].map((server) => server.stop()));
-  started.clear();
-});
+  await Promise.all([...servers].map((server) => server.stop()));
+  servers.clear();
+}, 60_000);
 
 function fromSetup(name: string): string {
   const value = process.env[name];

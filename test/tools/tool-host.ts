@@ -48,7 +48,7 @@ export async function removeFolders(): Promise<void> {
 }
 
 /** Waits for something to become true, and says what did not. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 5_000): Promise<void> {
+export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 20_000): Promise<void> {
   const end = performance.now() + deadlineMs;
   while (!(await check())) {
     if (performance.now() > end) throw new Error(`Not within ${deadlineMs} ms: ${what}`);

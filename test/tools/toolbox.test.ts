@@ -397,7 +397,6 @@ describe('running a call', () => {
 
 describe('time and cancel', () => {
   test('[A49] a tool that ignores its signal is timed out all the same', async () => {
-    const started = performance.now();
     const { outcome, threw } = await run(
       toolThat(() => new Promise(() => {}), { timeoutMs: 30 }),
       {},
@@ -408,7 +407,6 @@ describe('time and cancel', () => {
       error: { name: 'ToolTimeoutError' },
     });
     expect(threw).toBe(false);
-    expect(performance.now() - started).toBeLessThan(4_500);
   });
 
   test('[A49] every tool has a timeout, also one that names none', async () => {
@@ -431,13 +429,24 @@ describe('time and cancel', () => {
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(new ToolFailure(`got 3 of 5; ${signal.reason.name}`)))),
       { timeoutMs: 30 },
     );
-    const started = performance.now();
-    const { outcome } = await run(tool, {});
-    expect(outcome).toMatchObject({
-      status: 'timed-out',
-      content: "Error: Tool 'tool' timed out after 30 ms.\ngot 3 of 5; ToolTimeoutError",
-    });
-    expect(performance.now() - started).toBeLessThan(2_000);
+    jest.useFakeTimers();
+    try {
+      let outcome: object | undefined;
+      const running = run(tool, {}).then((ran) => {
+        outcome = ran.outcome;
+      });
+      await jest.advanceTimersByTimeAsync(29);
+      expect(outcome).toBeUndefined();
+      // Not after the seconds that one who does not listen is given.
+      await jest.advanceTimersByTimeAsync(1);
+      expect(outcome).toMatchObject({
+        status: 'timed-out',
+        content: "Error: Tool 'tool' timed out after 30 ms.\ngot 3 of 5; ToolTimeoutError",
+      });
+      await running;
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test('cancel reaches the tool and the outcome says so', async () => {

@@ -52,6 +52,20 @@ export async function reaches(thread: Thread, wanted: string, pending?: number) 
   );
 }
 
+/**
+ * Waits until the thread does nothing by itself: no workflow task and no activity of it is open. From then on only a request or a timer moves it,
+ * so what has not happened by then does not happen, however slow the machine is.
+ */
+export async function standsStill(thread: Thread): Promise<void> {
+  await until(
+    async () => {
+      const { raw } = await handleOf(thread).describe();
+      return { task: raw.pendingWorkflowTask ?? null, activities: raw.pendingActivities?.length ?? 0 };
+    },
+    ({ task, activities }) => task === null && activities === 0,
+  );
+}
+
 /** The executions of a thread, newest first. */
 export async function executionsOf(thread: Thread): Promise<string[]> {
   const { workflow } = thread.client.temporal;

@@ -20,7 +20,7 @@ const report = defineTool({
   async execute({ n, ms = 0 }, { threadId, signal }) {
     signal.addEventListener('abort', () => stopped.push(threadId));
     await Promise.race([
-      Promise.all([held.get(threadId)?.opened, new Promise((resolve) => setTimeout(resolve, ms))]),
+      Promise.resolve(held.get(threadId)?.opened).then(() => new Promise((resolve) => setTimeout(resolve, ms))),
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     ]);
     return `report ${n}`;
@@ -39,7 +39,7 @@ const agent = defineAgent({ name: 'clerk', model: 'test-model', instructions: 'R
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent] });
+  rig = await startRig({ script, agents: [agent], bus: true });
 });
 
 const reports = (...times: number[]): Reply =>
@@ -92,6 +92,29 @@ test('[A69][A70] a tool in the background has a placeholder as its result at onc
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant']);
 });
 
+test('[A70] whoever streams the run sees the placeholder, the words in between and the result as they come, none held up by the tool', async () => {
+  const { input, open, thread } = await withHeld([reports(0), say('I wait.'), say('All there.')]);
+  const live: string[] = [];
+  const following = (async () => {
+    for await (const event of thread.events()) {
+      if (event.type === 'thread.message.delta') live.push(event.data.contentChunk ?? '');
+      if (event.type === 'agent.tool.execution.completed') live.push(`placeholder of ${event.data.toolCallId}`);
+      if (event.type === 'agent.tool.background.completed') live.push(`result of ${event.data.toolCallId}`);
+    }
+  })();
+  await asked(input, 2);
+  // Seen while the tool still runs.
+  await until(
+    () => live.join(''),
+    (words) => words.includes('placeholder of call_1') && words.includes('I wait.'),
+  );
+  expect(live).not.toContain('result of call_1');
+  open();
+  await following;
+  expect(live).toContain('result of call_1');
+  expect(live.join('')).toContain('All there.');
+});
+
 test('[A69] the model goes on with other work meanwhile, and is told between two turns', async () => {
   const { input, open, thread } = await withHeld([
     reports(0),
@@ -113,11 +136,28 @@ test('[A69] the model goes on with other work meanwhile, and is told between two
 });
 
 test('[A69] results that come within half a second are told together, without a model call for each', async () => {
-  const input = scene([reports(100, 150, 200), say('I wait.'), say('All three.')]);
-  const thread = await rig.client.start(agent, input);
-  expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'All three.', turns: 3 } });
-  expect(said(input, 2).slice(-3)).toEqual([1, 2, 3].map((n) => `[Result of report, call call_${n}]\nreport ${n}`));
-});
+  for (let tries = 1; tries <= 10; tries++) {
+    const { input, open, thread } = await withHeld([
+      reports(0, 100, 200),
+      say('I wait.'),
+      say('All three.'),
+      say('The rest.'),
+      say('The rest.'),
+    ]);
+    await asked(input, 2);
+    open();
+    const told = await story(thread);
+    const times = ofType(told, 'agent.tool.background.completed').map(({ timestamp }) => Date.parse(timestamp));
+    expect(times).toHaveLength(3);
+    const apart = Math.max(...times) - Math.min(...times);
+    // On a machine that has better things to do they may come at once, or further apart, and neither says anything about this.
+    if (apart < 50 || apart > 400) continue;
+    expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'All three.', turns: 3 } });
+    expect(said(input, 2).slice(-3).sort()).toEqual([1, 2, 3].map((n) => `[Result of report, call call_${n}]\nreport ${n}`));
+    return;
+  }
+  throw new Error('three results never came within half a second of each other, and not at once, in ten tries');
+}, 60_000);
 
 test('[A69] one that takes too long is told as timed out', async () => {
   const input = scene([callTools([{ name: 'late', args: {}, id: 'call_late' }]), say('I wait.'), say('A pity.')]);

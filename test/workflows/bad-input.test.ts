@@ -40,8 +40,8 @@ const raw = () => rig.client.temporal.connection.workflowService;
 const garbage = { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{"reason": tru') }] };
 const alien = { payloads: [{ metadata: { encoding: Buffer.from('binary/encrypted') }, data: Buffer.from([1, 2, 3]) }] };
 
-test('an unknown agent fails the run at once, naming the agents there are', async () => {
-  const thread = await rig.client.start('clark', 'Hello');
+test('an unknown agent that is not to be waited for fails the run at once, naming the agents there are', async () => {
+  const thread = await rig.client.start('clark', 'Hello', { agentWaitMs: 0 });
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({
     type: 'thread.run.failed',

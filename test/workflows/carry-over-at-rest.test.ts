@@ -5,7 +5,6 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { createAskHuman, defineTool, suspend } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
-import { startServer } from '../support/temporal';
 import { ask, executionsOf, handleOf, reaches, receiptOf, refusal } from './asking';
 import { ofType, requestsOf, scenes, story, textOf } from './scenes';
 
@@ -19,11 +18,13 @@ const execute = ({ n }: { n: number }, ctx: { threadId: string }) => {
   ran.push({ threadId: ctx.threadId, n });
   return `did ${n}`;
 };
+/** Long enough to move a thread to another execution before it. */
+const lateMs = 12_000;
 const tools = [
   defineTool({ name: 'free', description: 'Does.', input, effect: 'keyed', execute }),
   defineTool({ name: 'quick', description: 'Does.', input, effect: 'pure', execute }),
   defineTool({ name: 'two', description: 'Two agree.', input, approval: { approvers: 2 }, execute }),
-  defineTool({ name: 'late', description: 'In time.', input, approval: { deadlineMs: 6_000 }, execute }),
+  defineTool({ name: 'late', description: 'In time.', input, approval: { deadlineMs: lateMs }, execute }),
   defineTool({ name: 'mail', description: 'Mails.', input, execute: () => suspend({ result: 'sent', correlationId: 'mail-1' }) }),
   createAskHuman(),
 ];
@@ -45,8 +46,8 @@ const watched = defineAgent({
 
 let rig: Rig;
 beforeAll(async () => {
-  const server = await startServer({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 } });
-  rig = await startRig({ script, agents: [agent, frugal, watched], address: server.address, bus: true });
+  const worker = { continueAsNewAfter: { events: 200, bytes: 4_000_000 } };
+  rig = await startRig({ script, agents: [agent, frugal, watched], bus: true, worker });
 });
 
 const ranIn = (thread: Thread) => ran.filter(({ threadId }) => threadId === thread.id).map(({ n }) => n);
@@ -107,7 +108,14 @@ test('a deadline is kept, from when it was first asked', async () => {
   const [asked] = ofType(told, 'agent.approval.requested');
   const [decided] = ofType(told, 'agent.approval.decided');
   expect(decided?.data).toMatchObject({ approved: false, source: 'deadline' });
-  expect(Math.abs(Date.parse(decided?.timestamp ?? '') - Date.parse(asked?.data.dueAt ?? ''))).toBeLessThan(2_000);
+  // Not anew from the change of execution: what is asked for is due once, and nobody decides before.
+  expect(ofType(told, 'agent.approval.requested')).toHaveLength(1);
+  const dueAt = Date.parse(asked?.data.dueAt ?? '');
+  expect(dueAt - Date.parse(asked?.timestamp ?? '')).toBe(lateMs);
+  const decidedAt = Date.parse(decided?.timestamp ?? '');
+  expect(decidedAt).toBeGreaterThanOrEqual(dueAt);
+  // A deadline counted from the new execution would come this much later, and more.
+  expect(decidedAt - dueAt).toBeLessThan(lateMs);
   expect(ranIn(thread)).toEqual([]);
 });
 

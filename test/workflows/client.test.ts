@@ -38,7 +38,7 @@ let unattended: Rig;
 let reading: Promise<{ error: Error & { code?: string }; ms: number }>;
 beforeAll(async () => {
   // Without a bus: as any other process sees the thread.
-  rig = await startRig({ script, agents: [agent] });
+  rig = await startRig({ script, agents: [agent], worker: { liveTextMs: 300 } });
   unattended = await startRig({ script, agents: [agent], workers: 0, client: { requestTimeoutMs: 1_000 } });
   const thread = await unattended.client.start(agent, 'Is anybody there?');
   const began = Date.now();
@@ -90,7 +90,7 @@ test('a start needs no worker; what needs one says within its deadline that none
       code: 'no-worker',
       message: expect.stringMatching(/no worker answers.*longhaul worker/),
     });
-    expect(Date.now() - began).toBeLessThan(8_000);
+    expect(Date.now() - began).toBeLessThan(20_000);
   }
   const { error, ms } = await reading;
   expect(error).toMatchObject({ code: 'no-worker', message: expect.stringContaining('no worker answers') });
@@ -104,9 +104,7 @@ test('a thread is found again by its id from anywhere, and its reader by its seq
   try {
     const same = elsewhere.attach(thread.id);
     expect(await same.result()).toMatchObject({ output: 'found' });
-    // Without the times: where the thread was replayed in between, they may be a step's length apart.
-    const timeless = (events: readonly object[]) => events.map((event) => ({ ...event, timestamp: '' }));
-    expect(timeless(await collect(same.events({ from: 5, live: false })))).toEqual(timeless(told.slice(4)));
+    expect(await collect(same.events({ from: 5, live: false }))).toEqual(told.slice(4));
     expect(await collect(same.events({ from: told.length + 10, live: false }))).toEqual([]);
   } finally {
     await elsewhere.close();

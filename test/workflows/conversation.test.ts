@@ -156,7 +156,7 @@ test('a close in the middle of a run lets it finish', async () => {
 });
 
 test('a conversation closes when nobody says anything for its idle timeout, and not before', async () => {
-  const thread = await rig.client.start(agent, scene(echo), { mode: 'conversation', idleTimeoutMs: 2_000 });
+  const thread = await rig.client.start(agent, scene(echo), { mode: 'conversation', idleTimeoutMs: 5_000 });
   await story(thread);
   await thread.send('still here');
   const told = await runs(thread, 2);

@@ -21,7 +21,8 @@ const plain = defineAgent({ ...base, name: 'plain' });
 const verifies = defineAgent({ ...base, name: 'verifies', stop: 'verify' });
 const thorough = defineAgent({ ...base, name: 'thorough', stop: { kind: 'verify', rounds: 2, max: 2, prompt: 'Sure?' } });
 const hasty = defineAgent({ ...base, name: 'hasty', stop: 'verify', limits: { turns: 1 } });
-const dutiful = defineAgent({ ...base, name: 'dutiful', stop: 'done-tool' });
+const pay = defineTool({ name: 'pay', description: 'Pays.', input: z.object({}), approval: 'always', execute: () => 'paid' });
+const dutiful = defineAgent({ ...base, name: 'dutiful', stop: 'done-tool', tools: [add, pay] });
 const patient = defineAgent({ ...base, name: 'patient', emptyRetries: 1 });
 const unfinishedWork = defineHooks({ 'check:completion': ({ output }) => ({ prompt: `"${output}" is not all: the tests fail.` }) });
 const checked = defineAgent({ ...base, name: 'checked', hooks: unfinishedWork });
@@ -171,8 +172,23 @@ describe('the tool done', () => {
     );
     expect(roles(messages)).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'tool']);
     expect(asked[1]).toMatch(/call the tool `done`/);
-    expect(requests[0]?.body.tools?.map((tool) => tool.function.name)).toEqual(['add', 'done']);
+    expect(requests[0]?.body.tools?.map((tool) => tool.function.name)).toEqual(['add', 'pay', 'done']);
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'All 3.', turns: 3 } });
+  });
+
+  test('[B21] is not needed where the limit of turns ends the run, or a refusal that stops', async () => {
+    const begin = (replies: Reply[], options: object) => rig.client.start(dutiful, scene(replies), options);
+    const limited = await story(await begin([say('I am done.'), say('Really.')], { limits: { turns: 2 } }));
+    expect(limited.at(-1)).toMatchObject({ type: 'thread.run.incomplete', data: { limit: 'turns', max: 2 } });
+    const asking = await begin([callTools([{ name: 'pay', args: {}, id: 'call_p' }]), say('never')], {});
+    await until(
+      () => asking.pending(),
+      ({ length }) => length === 1,
+    );
+    await rig.client.temporal.workflow
+      .getHandle(asking.id)
+      .executeUpdate('approve', { args: [{ toolCallId: 'call_p', approved: false, stop: true, by: 'dana' }] });
+    expect((await story(asking)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { stopped: true } });
   });
 
   test('[B23] its message is the output, else what was said beside it; and its result stays in the transcript', async () => {
@@ -244,7 +260,7 @@ describe('an answer that is not whole', () => {
     await thread.cancel({ reason: 'enough' });
     const told = await story(thread);
     const [shell] = ofType(told, 'thread.message.created').filter(({ data }) => data.inProgress);
-    expect(ofType(told, 'thread.message.incomplete')[0]?.data).toEqual({
+    expect(ofType(told, 'thread.message.incomplete')[0]?.data).toMatchObject({
       stepId: `${told[0]?.runId}-turn-1`,
       messageId: shell?.data.message.id,
       reason: 'cancelled',

@@ -26,18 +26,19 @@ const { script, scene } = scenes();
 const big = defineTool({ name: 'big', description: 'Says much.', input: z.object({}), effect: 'pure', execute: () => 'x'.repeat(20_000) });
 const made = (name: string, retry: Partial<RetryPolicy>) =>
   defineAgent({ name, model: 'openai/test-model', instructions: 'Answer.', tools: [big], retry });
+/** Its provider is given up on after two seconds of silence. */
+const hurried = defineAgent({ name: 'hurried', model: 'hurried/test-model', instructions: 'Answer.', retry: { baseMs: 20, maxMs: 100 } });
 const quick = made('quick', { baseMs: 20, maxMs: 100, maxAttempts: 5 });
 const linear = made('linear', { baseMs: 20, maxMs: 1_000, maxAttempts: 5, backoff: 'linear', jitter: false });
-const narrow = made('narrow', { baseMs: 100, jitter: false, windowMs: 700 });
+const narrow = made('narrow', { baseMs: 100, jitter: false, windowMs: 4_000 });
 const strict = made('strict', { baseMs: 20, retryAfterCeilingMs: 5_000 });
-const agents = [quick, linear, narrow, strict];
+const agents = [quick, linear, narrow, strict, hurried];
 
 let rig: Rig;
 beforeAll(async () => {
   rig = await startRig({ script, agents, bus: true, workers: 0 });
-  const models = createModels({
-    openai: openAi({ baseUrl: rig.model.url, apiKey: 'sk-a-very-secret-key', firstByteTimeoutMs: 500, idleTimeoutMs: 500 }),
-  });
+  const at = { baseUrl: rig.model.url, apiKey: 'sk-a-very-secret-key' };
+  const models = createModels({ openai: openAi(at), hurried: openAi({ ...at, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 }) });
   await rig.addWorker({ models });
 });
 
@@ -105,12 +106,12 @@ test("[B73][B75][B88] what passes is tried again, with one request an attempt, a
 });
 
 test('[B74] a provider that does not begin, or falls silent in the middle, is given up on and asked again', async () => {
-  const runs = await Promise.all([answered([hang(), say('ok')]), answered([stall('The answer is'), say('ok')])]);
+  const runs = await Promise.all([answered([hang(), say('ok')], hurried), answered([stall('The answer is'), say('ok')], hurried)]);
   for (const { end, requests, attempts } of runs) {
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'ok' } });
     expect(requests).toHaveLength(2);
     expect(await requests[0]?.closed).toBe('by-client');
-    expect(attempts?.[0]?.kind).toMatch(/timeout|truncated-stream/);
+    expect(attempts?.map(({ kind }) => kind)).toEqual(['timeout']);
   }
 });
 
@@ -154,10 +155,10 @@ test('[B81] a Retry-After above the ceiling ends the run at once and says why', 
 
 test('[B83] no attempt begins after the window, and none under way is cut by it', async () => {
   const [late, long] = await Promise.all([
-    answered([after(310, fail(500)), after(310, fail(500)), say('too late')], narrow),
-    answered([fail(500), slowly(say('in time'), { chunkMs: 150, chunkSize: 1 })], narrow),
+    answered([after(2_500, fail(500)), after(2_500, fail(500)), say('too late')], narrow),
+    answered([fail(500), slowly(say('in time'), { chunkMs: 700, chunkSize: 1 })], narrow),
   ]);
-  expect(late.end).toMatchObject(failedWith('server', expect.stringMatching(/no attempt begins later than 0\.7 s after the first/)));
+  expect(late.end).toMatchObject(failedWith('server', expect.stringMatching(/no attempt begins later than 4 s after the first/)));
   expect(late.requests).toHaveLength(2);
   expect(long.end).toMatchObject({ type: 'thread.run.completed', data: { output: 'in time' } });
 });

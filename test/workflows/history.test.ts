@@ -101,13 +101,20 @@ test('history grows with the turns, not with their square: under 0.75 MB at 100 
   expect(path.asked).toBe(0);
 }, 90_000);
 
-test('without any cache every call asks the workflow, and the model sees the same', async () => {
+test('[A140] without any cache every call asks the workflow, and the model sees the same: each call with its result, in order, more at each turn', async () => {
   const { path, worker } = queryPath();
   const rig = await startRig({ script, agents: [agent], worker: { ...worker, transcriptCacheSize: 0 }, bus: true });
   const input = readEach(8, 3);
   await story(await rig.client.start(agent, input));
   expectGrowing(requestsOf(rig, input));
-  expect(requestsOf(rig, input).at(-1)?.body.messages).toHaveLength(2 + 8 * 4);
+  const [, , third] = requestsOf(rig, input).map(({ body }) => body.messages.map(({ role }) => role));
+  const turn = ['assistant', 'tool', 'tool', 'tool'];
+  expect(third).toEqual(['system', 'user', ...turn, ...turn]);
+  const last = requestsOf(rig, input).at(-1)?.body.messages ?? [];
+  expect(last).toHaveLength(2 + 8 * 4);
+  for (const [i, { tool_calls = [] }] of last.entries()) {
+    expect(last.slice(i + 1, i + 1 + tool_calls.length).map(({ tool_call_id }) => tool_call_id)).toEqual(tool_calls.map(({ id }) => id));
+  }
   expect(path.asked).toBe(9);
 });
 
@@ -142,7 +149,11 @@ test('where the querying path is broken the workflow passes what is missing, and
   expectGrowing(requestsOf(rig, input));
   expect(requestsOf(rig, input)).toHaveLength(4);
   const calls = await inputBytesOfModelCalls(rig, thread);
-  expect(calls.map((call) => call.inline)).toEqual([false, true, false, true, false, true, false, true]);
+  // Each turn asks first, and is then handed what it lacks: once, where no worker was too busy for its heartbeat.
+  for (let turn = 1; turn <= 4; turn++) {
+    const inline = calls.filter((call) => call.turn === turn).map((call) => call.inline);
+    expect({ turn, inline: [...new Set(inline)] }).toEqual({ turn, inline: [false, true] });
+  }
   expect(path.asked).toBeGreaterThan(0);
 });
 

@@ -18,8 +18,8 @@ test('[B189] a worker killed in each kind of step at once loses no turn, repeats
     const traces = runs.traces(run.thread.id);
     await expectWhole(runs.rig, run, traces, { unknown: run.position === 'once' });
     if (!['model-0', 'model-2', 'pure', 'keyed'].includes(run.position)) continue;
-    // Five seconds on a machine that does nothing else.
-    expect((runs.takenOverAt(run) ?? Number.POSITIVE_INFINITY) - killedAt).toBeLessThan(10_000);
+    // Well before the minutes that a step may take: by its heartbeats. How soon is for the bench to say, on a machine that does nothing else.
+    expect((runs.takenOverAt(run) ?? Number.POSITIVE_INFINITY) - killedAt).toBeLessThan(25_000);
   }
   second.signal('SIGTERM');
   expect(await second.exited).toBe(0);

@@ -3,7 +3,6 @@ import { defineAgent } from '../../src/agents';
 import { byTurn, callTools, fail, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { collect, startRig, until } from '../support/rig';
-import { startServer } from '../support/temporal';
 
 const plain = defineAgent({ name: 'plain', model: 'test-model', instructions: 'Answer.' });
 
@@ -29,14 +28,17 @@ test('a message that a failing one-shot run did not take in is told to be unread
 });
 
 test('outputs too large to be carried together are shortened for the next execution, and stay whole in the log of the one before', async () => {
-  const server = await startServer({ dynamicConfig: { 'limit.historySize.suggestContinueAsNew': 500_000 } });
   const ask = defineTool({ name: 'ask', description: 'Asks outside.', input: z.object({}) });
   const agent = defineAgent({ name: 'asker', model: 'test-model', instructions: 'Ask.', tools: [ask] });
   const both = callTools([
     { name: 'ask', args: {} },
     { name: 'ask', args: {} },
   ]);
-  const rig = await startRig({ script: byTurn([both, say('Done.')]), agents: [agent], address: server.address });
+  const rig = await startRig({
+    script: byTurn([both, say('Done.')]),
+    agents: [agent],
+    worker: { continueAsNewAfter: { events: 8_000, bytes: 2_000_000 } },
+  });
   const thread = await rig.client.start(agent, 'Ask twice.');
   const calls = await until(
     () => thread.pending(),

@@ -107,6 +107,19 @@ test('[A71][A73] at a limit of rounds the calls can be handed out: none of them 
   expect(ranIn(thread)).toEqual([1]);
 });
 
+test('a run that is cancelled while its calls are handed out does not say once more that it waits for their outputs', async () => {
+  const { thread } = await begun([doing(1), say('done')], { limits: { toolRounds: 0 }, atLimit: 'hand-out' });
+  await until(
+    () => thread.status(),
+    ({ status }) => status === 'requires_action',
+  );
+  await thread.cancel({ reason: 'enough' });
+  const told = await story(thread);
+  expect(ofType(told, 'agent.run.status.changed').map(({ data }) => data.status)).toEqual(['in_progress', 'requires_action', 'cancelling']);
+  expect(ofType(told, 'thread.run.requires_action')).toHaveLength(1);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
+});
+
 test('[A71] rounds of 0 hand out every call there is', async () => {
   const { thread } = await begun([doing(1), doing(2), say('done')], { limits: { toolRounds: 0 }, atLimit: 'hand-out' });
   for (const toolCallId of ['call_1', 'call_2']) {
@@ -214,6 +227,7 @@ describe('a summary at the limit', () => {
     );
     await thread.cancel();
     expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
+    expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-cancelled' });
     expect(await requestsOf(rig, input)[1]?.closed).toBe('by-client');
   });
 
@@ -344,10 +358,10 @@ describe('spent', () => {
   });
 
   test('[A85] time ends the run at the next boundary, and what is done by then is kept', async () => {
-    const slow = callTools([{ name: 'work', args: { n: 1, ms: 700 }, id: 'call_slow' }]);
-    const { end, requests, thread, messages } = await ended([slow, say('done')], { limits: { wallClockMs: 600 }, atLimit: 'fail' });
+    const slow = callTools([{ name: 'work', args: { n: 1, ms: 3_500 }, id: 'call_slow' }]);
+    const { end, requests, thread, messages } = await ended([slow, say('done')], { limits: { wallClockMs: 3_000 }, atLimit: 'fail' });
     expect(ranIn(thread)).toEqual([1]);
-    expect(end).toMatchObject({ type: 'thread.run.failed', data: { message: 'The run reached its limit of 0.6 s of work.' } });
+    expect(end).toMatchObject({ type: 'thread.run.failed', data: { message: 'The run reached its limit of 3 s of work.' } });
     expect(requests).toHaveLength(1);
     expect(messages.at(-1)).toMatchObject({ role: 'tool', content: 'worked 1' });
   });

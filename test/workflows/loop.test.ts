@@ -145,6 +145,10 @@ test('[A10][A12][A29] deltas come on the side channel between shell and answer, 
       .join(''),
   ).toBe('{"a":1,"b":2}');
   expect(ofFirst.every((delta) => !('seq' in delta))).toBe(true);
+  const types = events.map(({ type }) => type);
+  expect(types.indexOf('thread.message.delta')).toBeGreaterThan(
+    events.findIndex((event) => event.type === 'thread.message.created' && event.data.inProgress === true),
+  );
   // Live, so before the answer is whole.
   expect(events.findIndex((event) => event.type === 'thread.message.delta')).toBeLessThan(
     events.findIndex((event) => event.type === 'thread.message.completed'),
@@ -156,7 +160,7 @@ test('[A10][A12][A29] deltas come on the side channel between shell and answer, 
   );
 });
 
-test('[A149][B10] the model is sent the instructions, the history and what is new, unchanged and in order', async () => {
+test('[A139][A149][B10] the model is sent the instructions, the history and what is new, unchanged and in order', async () => {
   const rawArguments = '{ "a": 1,\n "b": 2 }';
   const input = scene([callTools([{ name: 'add', rawArguments, id: 'call_raw' }], 'Adding.'), say('3'), say('Again: 3')]);
   const thread = await rig.client.start(adder, input, { mode: 'conversation' });

@@ -5,7 +5,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
-import { ask, happened, logOf, reaches, refusal } from './asking';
+import { ask, happened, logOf, reaches, refusal, standsStill } from './asking';
 import { gate, ofType, requestsOf, scenes, story, typesOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -52,11 +52,11 @@ async function walking(calls: ScriptedCall[], rest: Reply[] = [say('there')]) {
   );
   return { thread, open: () => held.open(), requests: () => requestsOf(rig, said) };
 }
-/** Nothing happens in a thread for a while. */
-async function standsStill(thread: Thread): Promise<void> {
-  const { seq } = await reaches(thread, 'paused');
-  await new Promise((resolve) => setTimeout(resolve, 250));
-  expect((await thread.status()).seq).toBe(seq);
+/** The pause holds: nothing of the thread is under way. */
+async function holds(thread: Thread): Promise<void> {
+  await reaches(thread, 'paused');
+  await standsStill(thread);
+  expect((await thread.status()).status).toBe('paused');
 }
 
 test('[A107][A108] a run that is paused and resumed completes; both are told once each, and the status tells of the pause', async () => {
@@ -65,7 +65,7 @@ test('[A107][A108] a run that is paused and resumed completes; both are told onc
   expect(await thread.status()).toMatchObject({ status: 'paused', paused: { reason: 'Manual pause', by: 'dana' } });
   open();
   await happened(thread, 'agent.tool.execution.completed');
-  await standsStill(thread);
+  await holds(thread);
   await ask(thread, 'resume', { by: 'eve', reason: 'go' });
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'there' } });
@@ -79,7 +79,7 @@ test('[A109] a pause holds before the next model call', async () => {
   await ask(thread, 'pause', 'a look at it');
   open();
   await happened(thread, 'agent.tool.execution.completed');
-  await standsStill(thread);
+  await holds(thread);
   expect(requests()).toHaveLength(1);
   expect((await thread.status()).paused?.reason).toBe('a look at it');
   await ask(thread, 'resume');
@@ -92,7 +92,7 @@ test('[A109] a pause holds before the next tool of the same answer, while the on
   await ask(thread, 'pause');
   open();
   await happened(thread, 'agent.tool.execution.completed');
-  await standsStill(thread);
+  await holds(thread);
   expect(beganIn(thread)).toEqual([1]);
   await ask(thread, 'resume');
   await story(thread);
@@ -102,7 +102,7 @@ test('[A109] a pause holds before the next tool of the same answer, while the on
 test('[A110] a hook that pauses holds the model call of that very turn', async () => {
   const said = scene([callTools(steps(2)), say('there')]);
   const thread = await rig.client.start(wary, said);
-  await standsStill(thread);
+  await holds(thread);
   expect(requestsOf(rig, said)).toHaveLength(1);
   expect((await thread.status()).paused).toEqual({ reason: 'time for a look' });
   expect(typesOf(await logOf(thread)).filter((type) => type === 'agent.run.step.created')).toHaveLength(1);
@@ -117,7 +117,7 @@ test('[A114] a cancel ends a run that is paused, before a model call and between
     await ask(thread, 'pause');
     open();
     await happened(thread, 'agent.tool.execution.completed');
-    await standsStill(thread);
+    await holds(thread);
     await thread.cancel({ reason: 'enough' });
     expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'enough' } });
     expect(requests()).toHaveLength(1);
@@ -142,7 +142,7 @@ test('a thread that is paused before its run begins calls no model until it is r
   const thread = await lone.client.start(walker, 'Walk.');
   await lone.client.temporal.workflow.getHandle(thread.id).signal('pause', { reason: 'not yet' });
   await lone.addWorker();
-  await standsStill(thread);
+  await holds(thread);
   expect(lone.model.requests).toHaveLength(0);
   await ask(thread, 'resume');
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
@@ -154,7 +154,7 @@ test('a conversation that is paused at rest takes messages, and answers them onc
   await reaches(thread, 'idle');
   await ask(thread, 'pause');
   await thread.send('And now?', { id: 'm-1' });
-  await standsStill(thread);
+  await holds(thread);
   expect(requestsOf(rig, said)).toHaveLength(1);
   await ask(thread, 'resume');
   await until(
@@ -169,7 +169,7 @@ test('what waits for a person may be decided during a pause, and runs after it',
   await reaches(thread, 'requires_action', 1);
   await ask(thread, 'pause');
   await thread.approve('call_p');
-  await standsStill(thread);
+  await holds(thread);
   expect(typesOf(await logOf(thread))).not.toContain('agent.tool.execution.started');
   await ask(thread, 'resume');
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');

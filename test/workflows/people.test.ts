@@ -183,6 +183,25 @@ test('[A103][A105] outputs from outside answer every pending call exactly once, 
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'tool', 'tool', 'tool', 'assistant']);
 });
 
+test('[A104] outputs for a thread that is unknown, for a call of another thread and for a run that waits for no output are refused', async () => {
+  const outputs = [{ toolCallId: 'call_1', output: 'a' }];
+  expect(await thrownBy(rig.client.attach('no-such-thread').submitToolOutputs(outputs))).toMatchObject({ code: 'thread-not-found' });
+  const [{ thread: first }, { thread: second }] = [await waiting([question('call_1')]), await waiting([question('call_2')])];
+  expect(await thrownBy(second.submitToolOutputs(outputs))).toMatchObject({
+    code: 'request-refused',
+    message: expect.stringMatching(/"call_1" does not wait for an output.*"call_2" \(ask\)/),
+  });
+  const { thread: approving } = await waiting([big('call_1')]);
+  expect(await thrownBy(approving.submitToolOutputs(outputs))).toMatchObject({ code: 'request-refused' });
+  await first.submitToolOutputs(outputs);
+  await story(first);
+  expect(await thrownBy(first.submitToolOutputs(outputs))).toMatchObject({ code: 'thread-closed' });
+  // None of the refusals did anything.
+  expect(await second.pending()).toHaveLength(1);
+  expect(await approving.pending()).toHaveLength(1);
+  await Promise.all([second.cancel(), approving.cancel()]);
+});
+
 test('[A104][A105] outputs that are unknown, double, missing or of the wrong shape are refused whole, with the reason', async () => {
   const { thread } = await waiting([question('call_1'), big('call_r')]);
   const refused = async (outputs: unknown) => (await thrownBy(thread.submitToolOutputs(outputs as never))).message;

@@ -124,7 +124,7 @@ test('[B36] a run that only shortens the transcript adds no message, asks no mod
   expect(after.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('[B19][B37][B38] the second run sees the first and takes parts as well as text; the instructions are told once, first, and kept nowhere', async () => {
+test('[A148][B19][B37][B38] the second run sees the first and takes parts as well as text; the instructions are told once, first, and kept nowhere', async () => {
   const { input, thread } = await conversation([callTools([{ name: 'add', args: { a: 1, b: 2 } }]), say('3'), say('A cat.')]);
   const url = 'data:image/png;base64,iVBORw0KGgo=';
   await thread.send([

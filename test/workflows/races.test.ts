@@ -5,8 +5,7 @@ import { defineHooks, type HookDefinitions } from '../../src/hooks';
 import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
-import { startServer } from '../support/temporal';
-import { ask, executionsOf, handleOf, happened, logOf, reaches } from './asking';
+import { ask, executionsOf, handleOf, happened, logOf, reaches, standsStill } from './asking';
 import { gate, ofType, requestsOf, scenes, story, typesOf } from './scenes';
 
 // What people do while the thread waits for something of its own: a hook, a check, a tool, a new execution.
@@ -77,10 +76,7 @@ const agents = [
 
 let rig: Rig;
 beforeAll(async () => {
-  const server = await startServer({
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40, 'limit.historySize.suggestContinueAsNew': 1_000_000 },
-  });
-  rig = await startRig({ script, agents, address: server.address, bus: true });
+  rig = await startRig({ script, agents, bus: true, worker: { continueAsNewAfter: { events: 60, bytes: 1_000_000 } } });
 });
 
 const calls = (...wanted: [string, number][]): Reply =>
@@ -124,13 +120,6 @@ async function pester(thread: Thread): Promise<void> {
   const before = await rejected();
   await Promise.all(Array.from({ length: 60 }, () => handleOf(thread).signal('approve', { toolCallId: 'no such call' })));
   await until(rejected, (n) => n !== before);
-}
-
-/** Nothing happens in a thread for a while. */
-async function standsStill(thread: Thread): Promise<void> {
-  const { seq } = await thread.status();
-  await new Promise((resolve) => setTimeout(resolve, 250));
-  expect((await thread.status()).seq).toBe(seq);
 }
 
 const moved = (thread: Thread) =>

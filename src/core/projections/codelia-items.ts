@@ -1,4 +1,11 @@
-import { type AgentEvent, type DurableEvent, type DurableEventData, isTerminal, type TerminalEvent } from '../event';
+import {
+  type AgentEvent,
+  type DurableEvent,
+  type DurableEventData,
+  type EphemeralEventData,
+  isTerminal,
+  type TerminalEvent,
+} from '../event';
 import { defaultRetry, type FailedAttempt } from '../failure';
 import { addUsage, type Message, noUsage, type Usage } from '../message';
 import { CodeliaCalls } from './codelia-calls';
@@ -38,6 +45,9 @@ export class CodeliaItems {
   #messageId = '';
   #reasoning = { attempt: 1, text: '' };
   #retries = { shown: new Set<number>(), max: defaultRetry.maxAttempts };
+  #turn = 0;
+  /** What is live may come before what is durable: retries of a turn that has not begun here. */
+  #early: EphemeralEventData['agent.llm.retry'][] = [];
   /** An answer without calls, and what came since: a `text` unless the run ends with it. */
   #held: Said[] | undefined;
   readonly #calls = new CodeliaCalls((item) => this.#emit(item));
@@ -63,6 +73,7 @@ export class CodeliaItems {
       this.#stopped = false;
       this.#resting = false;
       this.#usage = noUsage;
+      this.#turn = 0;
       this.#calls.open([]);
       this.#held = undefined;
       this.#emit({ kind: 'start', input: initialMessages, ...(this.#model && { model: this.#model }) });
@@ -79,9 +90,12 @@ export class CodeliaItems {
         this.#emit({ kind: 'status', status: 'running' });
       }
     },
-    'agent.run.step.created': () => this.#release(),
+    'agent.run.step.created': ({ turn }) => {
+      this.#turn = turn;
+      this.#release();
+    },
     'thread.message.created': ({ message, inProgress }) => {
-      if (inProgress) return this.#request(message.id);
+      if (inProgress) return this.#begin(message.id);
       this.#unsent.push(message);
       if (message.role !== 'user') return;
       this.#release();
@@ -92,9 +106,9 @@ export class CodeliaItems {
       if (restart || attempt > this.#reasoning.attempt) this.#reasoning = { attempt, text: '' };
       this.#reasoning.text += reasoningChunk ?? '';
     },
-    'agent.llm.retry': ({ nextAttempt, maxAttempts, failureKind, delayMs, delaySource }) => {
-      this.#retries.max = maxAttempts;
-      this.#retry(nextAttempt, failureKind, delayMs, delaySource);
+    'agent.llm.retry': (data) => {
+      if (data.turn > this.#turn) this.#early.push(data);
+      else if (data.turn === this.#turn) this.#retryNow(data);
     },
     'thread.message.completed': (data, event) => this.#answered(data, event),
     'agent.run.summarized': ({ usage, model, costUsd, output, durationMs, attempts = [], failed }, { timestamp }) => {
@@ -127,10 +141,17 @@ export class CodeliaItems {
     'agent.tool.execution.completed': (data, { timestamp }) => this.#calls.completed(data, timestamp),
   };
 
+  /** A turn's model call. */
+  #begin(messageId: string): void {
+    this.#retries.shown.clear();
+    this.#request(messageId);
+    const early = this.#early.splice(0);
+    for (const data of early) if (data.turn === this.#turn) this.#retryNow(data);
+  }
+
   #request(messageId: string, at = this.#envelope.at): void {
     this.#messageId = messageId;
     this.#reasoning = { attempt: 1, text: '' };
-    this.#retries.shown.clear();
     this.#invokeSeq += 1;
     this.#requestedAt = at;
     this.#emit({ kind: 'request', seq: this.#invokeSeq, ...(this.#model && { model: this.#model }), messages: this.#unsent });
@@ -161,6 +182,8 @@ export class CodeliaItems {
     const { message, finishReason, usage, model, costUsd, attempts = [] } = data;
     this.#model = model;
     this.#missedRetries(attempts);
+    // From here on they are those of closing words.
+    this.#retries.shown.clear();
     const at = Date.parse(timestamp);
     const { text: reasoning } = this.#reasoning;
     this.#respond(message, finishReason, usage, model, costUsd);
@@ -177,6 +200,11 @@ export class CodeliaItems {
     for (const [i, { kind, waitMs, waitSource = 'backoff', status }] of attempts.entries()) {
       if (waitMs !== undefined) this.#retry(i + 2, kind, waitMs, waitSource, status);
     }
+  }
+
+  #retryNow({ nextAttempt, maxAttempts, failureKind, delayMs, delaySource }: EphemeralEventData['agent.llm.retry']): void {
+    this.#retries.max = maxAttempts;
+    this.#retry(nextAttempt, failureKind, delayMs, delaySource);
   }
 
   #retry(next: number, failureKind: string, delayMs: number, delay_source: 'retry-after' | 'backoff', status?: number): void {

@@ -137,7 +137,7 @@ export function runError({ code, message, details }: DurableEventData['thread.ru
     message,
     code,
     ...(details?.status !== undefined && { status: details.status }),
-    ...(last?.waitSource === 'retry-after' && last.waitMs !== undefined && { retryAfter: last.waitMs }),
+    ...(last?.retryAfterMs !== undefined && { retryAfter: last.retryAfterMs }),
   };
 }
 

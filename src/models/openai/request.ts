@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
 import type { ModelSettings } from '../../core/agent';
+import { sentId } from '../../core/call-ids';
 import { type JsonObject, parseObject } from '../../core/json';
 import { type AssistantMessage, type Content, type Message, type Part, type ToolMessage, textOf } from '../../core/message';
 import type { ModelRequest } from '../model';
@@ -61,11 +62,11 @@ function toToolChoice(choice: NonNullable<ModelSettings['toolChoice']>): ToolCho
  */
 const encoded = new WeakMap<Message, Buffer>();
 
-function encode(message: Message): Buffer {
+function encode(message: Message, callId: string): Buffer {
   let bytes = encoded.get(message);
   if (!bytes) {
     bytes = Buffer.from(
-      toChatMessages(message)
+      toChatMessages(message, callId)
         .map((wire) => JSON.stringify(wire))
         .join(','),
     );
@@ -77,21 +78,25 @@ function encode(message: Message): Buffer {
 function* encodedMessages({ instructions, messages }: ModelRequest): Generator<Buffer> {
   if (instructions) yield Buffer.from(JSON.stringify({ role: 'system', content: instructions } satisfies ChatMessage));
   let images: ChatPart[] = [];
+  const sent = new Map<string, string>();
   for (const message of messages) {
+    if (message.role === 'assistant') for (const call of message.toolCalls) sent.set(call.id, sentId(call));
+    const callId = message.role === 'tool' ? (sent.get(message.toolCallId) ?? message.toolCallId) : '';
     // The API wants all results of an answer directly after it, so images wait until the last of them is there.
     if (message.role !== 'tool' && images.length > 0) {
       yield Buffer.from(JSON.stringify({ role: 'user', content: images } satisfies ChatMessage));
       images = [];
     }
-    const bytes = encode(message);
+    const bytes = encode(message, callId);
     if (bytes.length > 0) yield bytes;
-    if (message.role === 'tool') images.push(...imagesOf(message));
+    if (message.role === 'tool') images.push(...imagesOf(message, callId));
   }
   if (images.length > 0) yield Buffer.from(JSON.stringify({ role: 'user', content: images } satisfies ChatMessage));
 }
 
-function toChatMessages(message: Message): ChatMessage[] {
-  if (message.role === 'tool') return [{ role: 'tool', tool_call_id: message.toolCallId, content: toolText(message) }];
+/** `callId`: of a tool's result, the id by which the provider knows the call. */
+function toChatMessages(message: Message, callId: string): ChatMessage[] {
+  if (message.role === 'tool') return [{ role: 'tool', tool_call_id: callId, content: toolText(message) }];
   if (message.role === 'user') return [{ role: 'user', content: userContent(message.content) }];
   return toAssistant(message);
 }
@@ -112,7 +117,7 @@ function toAssistant(message: AssistantMessage): ChatMessage[] {
   const content = message.content || message.refusal || null;
   if (message.toolCalls.length === 0) return content === null ? [] : [{ role: 'assistant', content }];
   const calls = message.toolCalls.map((call) => ({
-    id: call.id,
+    id: sentId(call),
     type: 'function' as const,
     function: { name: call.name, arguments: replayable(call.arguments) },
   }));
@@ -138,10 +143,10 @@ function toolText(message: ToolMessage): string {
   return text ? `${text}\n${note}` : note;
 }
 
-function imagesOf(message: ToolMessage): ChatPart[] {
+function imagesOf(message: ToolMessage, callId: string): ChatPart[] {
   const images = imageParts(message.content);
   if (images.length === 0) return [];
-  return [{ type: 'text', text: `From the result of ${message.name} (call ${message.toolCallId}):` }, ...images.map(toPart)];
+  return [{ type: 'text', text: `From the result of ${message.name} (call ${callId}):` }, ...images.map(toPart)];
 }
 
 function imageParts(content: Content): Part[] {

@@ -159,6 +159,29 @@ test('[B63] each wait before another attempt is told once: live before it, or wi
   expect(types(soFar)).toEqual(['llm.retry']);
 });
 
+test('[B63] a wait that is told live before its turn is seen to begin is told in its turn, and once; so is one for closing words', () => {
+  const { events } = new Log()
+    .begin()
+    .says('', [{ name: 'add', id: 'call_a' }])
+    .started('call_a')
+    .retry({ turn: 2 })
+    .done('call_a', '3')
+    .turn()
+    .answer('Done.', [], { attempts: [{ kind: 'rate-limit', message: 'slow down', waitMs: 700 }] })
+    .complete();
+  expect(types(told({ events }))).toEqual([...step, 'llm.retry', 'final']);
+  const usage = { inputTokens: 5, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 0 };
+  const limited = new Log()
+    .begin()
+    .says('', [{ name: 'add', id: 'call_a' }])
+    .ran('call_a', '3')
+    .retry({ turn: 1 });
+  const attempts = [{ kind: 'rate-limit' as const, message: 'slow down', waitMs: 700 }];
+  limited.record('agent.run.summarized', { stepId: 'x', output: 'So far.', usage, model: 'm', durationMs: 4, attempts });
+  limited.incomplete({ limit: 'turns', max: 1, message: 'enough', output: 'So far.' });
+  expect(types(told(limited)).filter((type) => type === 'llm.retry')).toHaveLength(1);
+});
+
 test('[B86][B90] a failure ends the run with an error in safe words and its attempts, and never with a final', () => {
   expect(types(told(logs.failed()))).toEqual(['text', ...step, 'llm.retry']);
   expect(short(sent(logs.failed())).at(-1)).toBe('= error');

@@ -292,9 +292,7 @@ describe('how an execution ends', () => {
   });
 
   test('[A93] a rate limit is told with the wait that the provider asked for', () => {
-    const attempts = [
-      { kind: 'rate-limit' as const, message: 'slow down', status: 429, waitMs: 90_000, waitSource: 'retry-after' as const },
-    ];
+    const attempts = [{ kind: 'rate-limit' as const, message: 'slow down', status: 429, retryAfterMs: 90_000 }];
     const log = new Log()
       .begin()
       .turn()
@@ -344,7 +342,7 @@ describe('how an execution ends', () => {
     ['toolCalls', 0, /^Tool call limit exceeded: 1 > 0$/],
     ['contextTokens', 50, /^Context size limit exceeded: 120 > 50$/],
     ['tokens', 50, /^enough$/],
-  ] as const)('the limit %s is told in its words', (limit, max, words) => {
+  ] as const)('[A85][A86][A87] the limit %s is told in its words', (limit, max, words) => {
     const events = emitted(calling().incomplete({ limit, max, message: 'enough', output: '' }));
     expect(ofType(events, 'execution:error')[0]?.error.message).toMatch(words);
   });

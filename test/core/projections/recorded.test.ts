@@ -30,7 +30,7 @@ const end = ['message.delta', 'message.completed', 'completed'];
 const ran = ['execution.started', 'execution.completed'];
 const step = ['step_start', 'tool_call', 'tool_result', 'step_complete'];
 
-test('[A11][A73] logs that a real worker wrote are told in the order that AgentB has', () => {
+test('[A11][A29][A73][A97] logs that a real worker wrote are told in the order that AgentB has', () => {
   expect(agentb('words')).toEqual(['created', ...begin, ...end]);
   expect(agentb('tools')).toEqual([
     ...['created', ...begin, ...Array(5).fill(call).flat(), 'message.completed', 'requires_action'],

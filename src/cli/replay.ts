@@ -1,0 +1,72 @@
+import pc from 'picocolors';
+import { type Replayable, type ReplayOptions, type ReplayReport, readHistoryFile, replayHistories, replayThreads } from '../testing';
+import { withClient } from './connect';
+import { exit, lineOf, UsageError } from './exit';
+import { note } from './output';
+import { count, printable } from './words';
+
+interface Options {
+  query?: string;
+  limit?: number;
+  keep: string;
+}
+
+/** Replays the histories of a namespace, or files, against the code installed here, and says which do not fit it. */
+export async function replay(files: string[], { query, limit, keep }: Options): Promise<void> {
+  if (files.length > 0 && (query !== undefined || limit !== undefined)) {
+    throw new UsageError('replay: --query and --limit choose histories of a namespace; files are replayed as they are given');
+  }
+  const options: ReplayOptions = { keep, onProgress: progress() };
+  const report =
+    files.length > 0
+      ? await replayHistories(readFiles(files), options)
+      : await withClient({}, (client) => replayThreads({ client, ...(query && { query }), ...(limit && { limit }), ...options }));
+  process.stdout.write(words(report));
+  if (report.diverged.length > 0) process.exitCode = exit.failed;
+  // Of a namespace, what can't be replayed is nobody's mistake.
+  else if (files.length > 0 && report.skipped.length > 0) process.exitCode = exit.usage;
+}
+
+function* readFiles(files: string[]): Generator<Replayable> {
+  for (const file of files) {
+    try {
+      // Named as it was given: a history does not say which file it came from.
+      yield readHistoryFile(file);
+    } catch (error) {
+      yield { workflowId: file, runId: '', why: lineOf(error) };
+    }
+  }
+}
+
+/** Once every few seconds: a namespace may hold thousands. */
+function progress(): (report: ReplayReport) => void {
+  let told = Date.now();
+  return ({ replayed, diverged }) => {
+    if (Date.now() - told < 5_000) return;
+    told = Date.now();
+    note(`${replayed + diverged.length} replayed, ${diverged.length} diverged …`);
+  };
+}
+
+function words({ replayed, skipped, diverged }: ReplayReport): string {
+  const total = replayed + diverged.length;
+  if (total + skipped.length === 0) return 'No thread was found, so there was nothing to replay.\n';
+  const lines = diverged.flatMap(({ threadId, runId, error, historyFile }) => [
+    `${pc.red('diverged')} thread ${printable(threadId)}, execution ${runId}`,
+    ...printable(error)
+      .trim()
+      .split('\n')
+      .slice(0, 4)
+      .map((line) => `    ${line}`),
+    ...(historyFile ? [`    kept in ${historyFile}`] : []),
+  ]);
+  const left = skipped
+    .slice(0, 20)
+    .map(({ threadId, runId, why }) => `${pc.yellow('skipped')} ${printable(threadId)}${runId && `, execution ${runId}`}: ${why}`);
+  if (skipped.length > left.length) left.push(`${pc.yellow('skipped')} ${skipped.length - left.length} more`);
+  const outcome =
+    diverged.length === 0
+      ? 'none diverged'
+      : `${diverged.length} diverged: workers with this code could not go on with ${diverged.length === 1 ? 'it' : 'them'}`;
+  return `${[...left, ...lines, `${count(total, 'history', 'histories')} replayed, ${outcome}`].join('\n')}\n`;
+}

@@ -1,0 +1,105 @@
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import type { Payload } from '@temporalio/common';
+import type { StepProgress } from '../contract/activities';
+import type { EphemeralEvent } from '../core/event';
+import type { Seen } from './history-view';
+import { persist } from './persist';
+
+/** A step that has just begun has nothing to show yet. */
+const firstLookMs = 1_000;
+/** Where heartbeats carry no text: for the attempts that failed. */
+const rareLookMs = 10_000;
+/** Of a worker that puts text into heartbeats and does not say how often. */
+const usualLookMs = 500;
+
+/**
+ * The growing text, and what failed, from the heartbeats of the steps under way: for readers in another process than the worker. The server
+ * is asked (`describe`, which is not billed) only while a step is under way, as often as the worker says that there is something new.
+ */
+export class Heartbeats {
+  readonly #texts = new Map<string, string>();
+  readonly #retries = new Map<string, number>();
+  #step: number | undefined;
+  #nextAt = Number.POSITIVE_INFINITY;
+
+  constructor(
+    readonly client: Client,
+    readonly threadId: string,
+    readonly signal?: AbortSignal,
+  ) {}
+
+  /** When to look again. Milliseconds since 1970, infinite at rest. */
+  nextAt({ working, closed }: Seen): number {
+    const step = closed ? undefined : working?.since;
+    if (step === undefined) this.#nextAt = Number.POSITIVE_INFINITY;
+    else if (step !== this.#step) this.#nextAt = step + firstLookMs;
+    this.#step = step;
+    return this.#nextAt;
+  }
+
+  async look(): Promise<EphemeralEvent[]> {
+    const { client, threadId, signal } = this;
+    const handle = client.workflow.getHandle(threadId);
+    const patience = { awayMs: Number.POSITIVE_INFINITY, signal };
+    const { raw } = await persist(client.connection, 'reading events', () => handle.describe(), patience);
+    const told: EphemeralEvent[] = [];
+    let everyMs = rareLookMs;
+    for (const activity of raw.pendingActivities ?? []) {
+      // What failed is told by the attempt after it.
+      if ((activity.attempt ?? 1) > 1) everyMs = Math.min(everyMs, Math.max(msUntil(activity.scheduledTime), 0) + firstLookMs);
+      const progress = await this.#decode(activity.heartbeatDetails?.payloads?.[0]);
+      if (!progress) continue;
+      everyMs = Math.min(everyMs, progress.liveMs ?? (progress.text ? usualLookMs : rareLookMs));
+      told.push(...this.#retriesOf(progress), ...this.#grown(progress));
+    }
+    this.#nextAt = Date.now() + everyMs;
+    return told;
+  }
+
+  /** Each failed attempt once. */
+  *#retriesOf(progress: StepProgress): Generator<EphemeralEvent> {
+    const { messageId = '', turn = 0, failed = [], maxAttempts = 0 } = progress;
+    const told = this.#retries.get(messageId) ?? 0;
+    for (const [i, { kind, message, waitMs = 0, waitSource = 'backoff' }] of failed.entries()) {
+      if (i < told) continue;
+      const attempts = { nextAttempt: i + 2, maxAttempts: Math.max(maxAttempts, i + 2) };
+      const data = { turn, ...attempts, delayMs: waitMs, delaySource: waitSource, failureKind: kind, message };
+      yield { ...this.#envelope(progress), type: 'agent.llm.retry', data };
+    }
+    if (failed.length > told) this.#retries.set(messageId, failed.length);
+  }
+
+  *#grown(progress: StepProgress): Generator<EphemeralEvent> {
+    const { messageId = '', toolCallId, name = '', turn = 0, attempt, text } = progress;
+    const key = `${messageId || toolCallId}.${attempt}`;
+    if (!text || this.#texts.get(key) === text) return;
+    this.#texts.set(key, text);
+    const envelope = this.#envelope(progress);
+    yield toolCallId
+      ? { ...envelope, type: 'agent.tool.progress', data: { toolCallId, name, attempt, message: text } }
+      : { ...envelope, type: 'thread.message.delta', data: { messageId, turn, attempt, index: 0, contentChunk: text, snapshot: true } };
+  }
+
+  #envelope({ runId = null }: { runId?: string | null }): { timestamp: string; threadId: string; runId: string | null } {
+    return { timestamp: new Date().toISOString(), threadId: this.threadId, runId };
+  }
+
+  async #decode(payload: Payload | undefined | null): Promise<StepProgress | undefined> {
+    if (!payload) return undefined;
+    const { payloadConverter, payloadCodecs } = this.client.options.loadedDataConverter;
+    try {
+      let payloads = [payload];
+      for (const codec of [...payloadCodecs].reverse()) payloads = await codec.decode(payloads);
+      return payloads[0] && payloadConverter.fromPayload<StepProgress>(payloads[0]);
+    } catch {
+      // An encrypted heartbeat of a client without the key: the text is then shown when it is whole.
+      return undefined;
+    }
+  }
+}
+
+type Timestamp = NonNullable<NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number]['scheduledTime']>;
+
+function msUntil(time: Timestamp | null | undefined): number {
+  return Number(time?.seconds ?? 0) * 1_000 - Date.now();
+}

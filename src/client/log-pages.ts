@@ -1,0 +1,81 @@
+import type { Client } from '@temporalio/client';
+import { queries } from '../contract/requests';
+import type { EventsPage } from '../contract/thread';
+import type { DurableEvent } from '../core/event';
+import { grpc, grpcCode } from './errors';
+import { persist } from './persist';
+import { askWorkflow } from './query';
+import { explain } from './thread-errors';
+
+/** How long a reader waits for a worker, counted while the server is up. */
+export const noWorkerMs = 30_000;
+
+export interface Skipped {
+  events: DurableEvent[];
+  next: number;
+  skipped: true;
+}
+
+/** Reads one page of an execution's log. */
+export type AskPage = (execution: string, from: number) => Promise<EventsPage>;
+
+/** Every page from a seq on, oldest execution of the thread first. */
+export async function* pagesFrom(ask: AskPage, from: number, execution: string): AsyncGenerator<EventsPage | Skipped> {
+  let next = from;
+  for (;;) {
+    const page = await ask(execution, next);
+    if (page.earlier) {
+      // The beginning stands in executions before this one, which still answer under their own ids.
+      const { execution: before, before: bound } = page.earlier;
+      try {
+        for await (const older of pagesFrom(ask, next, before)) {
+          yield older;
+          next = older.next;
+        }
+      } catch (error) {
+        // Longer closed than the namespace retains: the thread lives on without that part of its log.
+        if (!isGone(error)) throw error;
+        yield { events: [], next: bound, skipped: true };
+      }
+      next = Math.max(next, bound);
+      continue;
+    }
+    yield page;
+    next = page.next;
+    if (!page.more) return;
+  }
+}
+
+export function askPage(client: Client, threadId: string, awayMs: number | undefined): AskPage {
+  return (execution, from) =>
+    askWorkflow(client, {
+      threadId,
+      execution,
+      query: queries.events,
+      args: [{ from }],
+      what: 'reading events',
+      patienceMs: noWorkerMs,
+      awayMs,
+    });
+}
+
+/** The durable events there are, oldest first. `missing`: of the oldest the server has none any more. */
+export async function readLog(client: Client, threadId: string, awayMs?: number): Promise<{ events: DurableEvent[]; missing: boolean }> {
+  try {
+    const events: DurableEvent[] = [];
+    let missing = false;
+    const describe = () => client.workflow.getHandle(threadId).describe();
+    const { runId } = await persist(client.connection, 'reading events', describe, { awayMs });
+    for await (const page of pagesFrom(askPage(client, threadId, awayMs), 1, runId)) {
+      events.push(...page.events);
+      missing ||= 'skipped' in page;
+    }
+    return { events, missing };
+  } catch (error) {
+    throw explain(threadId, 'reading events', error);
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return (error as Error).name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound;
+}

@@ -1,0 +1,118 @@
+import type { LonghaulClient } from '../client';
+import { grpc, grpcCode } from '../client/errors';
+import { explainList, ofThreads } from '../client/list-filter';
+import { persist } from '../client/persist';
+import type { History } from './history-file';
+import { type Replayable, type ReplayOptions, type ReplayReport, replayHistories } from './replay';
+
+export interface Execution {
+  workflowId: string;
+  /** Default: the newest one. */
+  runId?: string;
+}
+
+export interface Whose {
+  client: LonghaulClient;
+  /** A list filter of Temporal's, such as `ExecutionStatus = 'Running'`. Default: every thread of the namespace, open or closed. */
+  query?: string;
+  /** These, instead of what the index finds: it is a moment behind. */
+  executions?: Iterable<Execution> | AsyncIterable<Execution>;
+  /** At most so many histories. */
+  limit?: number;
+}
+
+export interface ReplayThreadsOptions extends ReplayOptions, Whose {}
+
+/** Read ahead while others are replayed. */
+const fetchesAtOnce = 8;
+
+/**
+ * Replays the histories of threads, as Temporal has them, against the workflow code of this installation. A thread that continued as new is replayed
+ * whole: all executions of its chain.
+ * @throws LonghaulError `invalid-input` (the server did not understand the query), `unreachable`, `namespace-not-found`
+ */
+export function replayThreads(options: ReplayThreadsOptions): Promise<ReplayReport> {
+  return replayHistories(readHistories(options), options);
+}
+
+/** What `replayThreads` replays. */
+export async function* readHistories({ client, query, executions, limit = Infinity }: Whose): AsyncGenerator<Replayable, void> {
+  const named = iteratorOf(executions ?? listed(client, query));
+  const ofChains: Execution[] = [];
+  const seen = new Set<string>();
+  const underWay: Promise<Replayable>[] = [];
+  for (;;) {
+    while (underWay.length < fetchesAtOnce && seen.size < limit) {
+      const execution = ofChains.shift() ?? (await named.next()).value;
+      if (!execution) break;
+      const runId = execution.runId ?? (await newestOf(client, execution.workflowId));
+      if (runId === undefined) {
+        yield { workflowId: execution.workflowId, runId: '', why: 'there is no such thread in this namespace, or no more' };
+        continue;
+      }
+      if (seen.has(runId)) continue;
+      seen.add(runId);
+      const reading = read(client, execution.workflowId, runId);
+      // It is awaited in its turn.
+      reading.catch(() => undefined);
+      underWay.push(reading);
+    }
+    const first = underWay.shift();
+    if (!first) return;
+    const history = await first;
+    if ('history' in history) ofChains.push(...neighboursOf(history));
+    yield history;
+  }
+}
+
+function iteratorOf(executions: Iterable<Execution> | AsyncIterable<Execution>): AsyncIterator<Execution> | Iterator<Execution> {
+  return Symbol.asyncIterator in executions ? executions[Symbol.asyncIterator]() : executions[Symbol.iterator]();
+}
+
+async function* listed({ temporal }: LonghaulClient, query: string | undefined): AsyncGenerator<Execution, void> {
+  // The first page tells whether the server is there and understands the query.
+  const first = temporal.workflow.list({ query: ofThreads(query), pageSize: 1_000 })[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { value, done } = await persist(temporal.connection, 'replay', () => first.next());
+      if (done) return;
+      yield { workflowId: value.workflowId, runId: value.runId };
+    }
+  } catch (error) {
+    throw explainList('replay', error);
+  }
+}
+
+async function newestOf({ temporal }: LonghaulClient, workflowId: string): Promise<string | undefined> {
+  try {
+    const { runId } = await persist(temporal.connection, 'replay', () => temporal.workflow.getHandle(workflowId).describe());
+    return runId;
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return grpcCode(error) === grpc.notFound || (error as Error).name === 'WorkflowNotFoundError';
+}
+
+async function read({ temporal }: LonghaulClient, workflowId: string, runId: string): Promise<Replayable> {
+  try {
+    const history = await persist(temporal.connection, 'replay', () => temporal.workflow.getHandle(workflowId, runId).fetchHistory(), {
+      deadlineMs: 60_000,
+    });
+    return { workflowId, runId, history };
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    return { workflowId, runId, why: 'Temporal no longer has its history: it closed longer ago than the namespace retains' };
+  }
+}
+
+/** The executions before and after this one, where it continues one or was continued as one. */
+function neighboursOf({ workflowId, history }: { workflowId: string; history: History }): Execution[] {
+  const events = history.events ?? [];
+  const before = events[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
+  const after = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+  return [before, after].flatMap((runId) => (runId ? [{ workflowId, runId }] : []));
+}

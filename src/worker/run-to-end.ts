@@ -1,0 +1,60 @@
+import type { Logger, Worker } from '@temporalio/worker';
+
+/** How often the worker's state is looked at, and how long its native half has to end after it failed. */
+const lookMs = 250;
+const patienceMs = 2_000;
+
+/**
+ * Runs a Temporal worker to its end. Its own promise is not enough: when an activity's completion is refused, it rejects with an error
+ * of the clean-up instead of the cause; and it stays pending, with nothing polled, for as long as the native half does not end.
+ */
+export async function runToEnd(worker: Worker): Promise<void> {
+  const { taskQueue } = worker.options;
+  const cause = fatalErrorOf(worker);
+  const overdue = endsLate(worker, cause);
+  try {
+    await Promise.race([worker.run(), overdue.promise]);
+  } catch (error) {
+    const found = cause() ?? error;
+    throw new Error(`The worker on task queue "${taskQueue}" has failed and polls no more: ${(found as Error)?.message ?? found}`, {
+      cause: found,
+    });
+  } finally {
+    overdue.stop();
+  }
+}
+
+/** Rejects when the worker polls no more and does not end either. */
+function endsLate(worker: Worker, cause: () => unknown): { promise: Promise<never>; stop: () => void } {
+  const { shutdownGraceTimeMs, shutdownForceTimeMs = shutdownGraceTimeMs + 10_000 } = worker.options;
+  let timer: NodeJS.Timeout | undefined;
+  let stoppedAt: number | undefined;
+  let failedAt: number | undefined;
+  const promise = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      const state = worker.getState();
+      if (state === 'INITIALIZED' || state === 'RUNNING') return;
+      const now = Date.now();
+      stoppedAt ??= now;
+      if (state === 'FAILED') failedAt ??= now;
+      // After an error, steps under way still have their time; but an end of its own is not to be expected.
+      const allowedMs = cause() === undefined ? shutdownForceTimeMs : shutdownGraceTimeMs;
+      if (now > Math.min(failedAt ?? Number.POSITIVE_INFINITY, stoppedAt + allowedMs) + patienceMs) {
+        reject(new Error(`it did not end within ${Math.round((now - stoppedAt) / 1_000)} s of its shutdown; a step holds it up`));
+      }
+    }, lookMs);
+  });
+  return { promise, stop: () => clearInterval(timer) };
+}
+
+/** What the worker logs as the reason of its failure, and then often covers with another error. */
+function fatalErrorOf(worker: Worker): () => unknown {
+  let found: unknown;
+  const { logger } = worker as unknown as { logger: Logger };
+  const log = logger.error.bind(logger);
+  logger.error = (message, meta) => {
+    if (/^(Worker failed|Core reported failure)/.test(message)) found ??= meta?.error;
+    log(message, meta);
+  };
+  return () => found;
+}

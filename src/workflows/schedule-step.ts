@@ -1,0 +1,96 @@
+import { TimeoutType } from '@temporalio/common';
+import { ActivityFailure, ApplicationFailure, sleep, TimeoutFailure } from '@temporalio/workflow';
+import { type EarlierAttempts, failureTypes, type StepProgress } from '../contract/activities';
+import { heartbeatTimeoutOf } from '../core/takeover';
+import type { StepOptions } from './activity-options';
+import { agentPauses, isUnknownAgent } from './await-agent';
+import { activityEvents, grow } from './growth';
+import type { Thread } from './thread';
+
+/** How often a step is scheduled. A few deploys in a row must not end a run; a worker that every attempt kills must. */
+const most = 6;
+
+/** No false alarm is worth more: a worker that is silent for so long is not there. */
+const longestTimeoutMs = 60_000;
+
+/**
+ * Schedules a step until something came of it. The server retries by itself, and fast, but always with the same heartbeat timeout: where
+ * the way to the worker is longer than that, no attempt would ever be in time. So what it gives up on is scheduled again, with a timeout
+ * four times as long, and so are the run's next steps.
+ */
+export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
+  thread: Thread,
+  options: StepOptions,
+  request: R,
+  schedule: (options: StepOptions, request: R) => Promise<T>,
+): Promise<T> {
+  const { maximumAttempts } = options.retry;
+  const shortest = heartbeatTimeoutOf(thread.state.facts?.takeoverMs);
+  let earlier: EarlierAttempts | undefined;
+  let pauses: ReturnType<typeof agentPauses> | undefined;
+  for (let times = 1; ; ) {
+    const { alarms, growth } = thread;
+    const heartbeatTimeout = options.heartbeatTimeout ?? Math.min(shortest * 4 ** alarms, Math.max(shortest, longestTimeoutMs));
+    try {
+      grow(growth, activityEvents, request);
+      const step = await schedule(
+        { ...options, heartbeatTimeout, ...(!thread.eager && { allowEagerDispatch: false }) },
+        { ...request, ...(earlier && { earlier }) },
+      );
+      grow(growth, 0, step);
+      return step;
+    } catch (error) {
+      const lost = lostIn(error, maximumAttempts === 1);
+      if (!lost) throw error;
+      let { waitMs } = lost;
+      if (isUnknownAgent(error)) {
+        // That worker began nothing, so this is bounded by the time until one has the agent, not by a number.
+        pauses ??= agentPauses(thread);
+        const pauseMs = pauses();
+        if (pauseMs === undefined) throw error;
+        waitMs = pauseMs;
+      } else if (times++ === most) {
+        throw error;
+      }
+      if (lost.silent) thread.alarms = Math.max(thread.alarms, alarms + 1);
+      earlier = { attempts: (earlier?.attempts ?? 0) + maximumAttempts, left: { ...earlier?.left, ...lost.left } };
+      if (waitMs > 0) await sleep(waitMs);
+    }
+  }
+}
+
+interface Lost {
+  /** No heartbeat came in time. */
+  silent: boolean;
+  /** Before the next attempt. */
+  waitMs: number;
+  left?: Partial<StepProgress>;
+}
+
+/** Whether another attempt may follow where the server has none left. A call that must not run twice has one only if it was not begun. */
+function lostIn(error: unknown, isOnce: boolean): Lost | undefined {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (cause instanceof TimeoutFailure) {
+    const { timeoutType, lastHeartbeatDetails } = cause;
+    if (isOnce || timeoutType !== TimeoutType.HEARTBEAT) return undefined;
+    return { silent: true, waitMs: 0, left: lastHeartbeatDetails as StepProgress | undefined };
+  }
+  if (!(cause instanceof ApplicationFailure) || cause.nonRetryable) return undefined;
+  if (isOnce && cause.type !== failureTypes.beganTooLate && cause.type !== failureTypes.unknownAgent) return undefined;
+  const {
+    attempts: failed,
+    throws,
+    wasted,
+    attempt,
+  } = (cause.details?.[0] ?? {}) as Pick<StepProgress, 'throws' | 'wasted'> & {
+    /** The last, where it cost nothing. */
+    attempt?: number;
+  } & {
+    attempts?: StepProgress['failed'];
+  };
+  return {
+    silent: false,
+    waitMs: failed?.at(-1)?.waitMs ?? 1_000,
+    left: { ...(failed && { failed }), ...(throws !== undefined && { throws }), ...(wasted && { wasted }), ...(attempt && { attempt }) },
+  };
+}
