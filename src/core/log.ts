@@ -116,6 +116,16 @@ function queuedIn({ queue }: ThreadState, id: string): Message | undefined {
   return queued && messageOf(queued);
 }
 
+/** The name of a call whose message a compaction has dropped. */
+function nameIn({ log }: ThreadState, id: string): string {
+  for (let i = log.length - 1; i >= 0; i--) {
+    const { type, data } = log[i] as LogRecord;
+    const made = type === 'thread.run.step.tool_call.created' && (data.toolCall as Pick<ToolCall, 'id' | 'name'>);
+    if (made && made.id === id) return made.name;
+  }
+  return '';
+}
+
 function lookup(state: ThreadState) {
   const message = (id: string): Message =>
     state.messages.findLast((m) => m.id === id) ??
@@ -127,7 +137,7 @@ function lookup(state: ThreadState) {
       const found = m?.role === 'assistant' && m.toolCalls.find((one) => one.id === id);
       if (found) return found;
     }
-    return { id, name: '', arguments: '[no longer kept]' };
+    return { id, name: nameIn(state, id), arguments: '[no longer kept]' };
   };
   return {
     message,

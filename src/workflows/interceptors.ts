@@ -1,5 +1,6 @@
 import type { WorkflowInterceptorsFactory, WorkflowInternalsInterceptor } from '@temporalio/workflow';
 import { replayFirst } from '../contract/replay-first';
+import { accountForEvents } from './account-for-events';
 
 /**
  * An activation that answers queries has no other commands. Where an earlier one was broken off in the middle (on a machine so busy that the
@@ -81,4 +82,6 @@ function leavesAnEvent({ updateResponse }: Commands[number]): boolean {
   return !updateResponse?.rejected;
 }
 
-export const interceptors: WorkflowInterceptorsFactory = () => ({ internals: [answersAlone, neverAhead(), markedTasks()] });
+export const interceptors: WorkflowInterceptorsFactory = () => ({
+  internals: [answersAlone, neverAhead(), accountForEvents(), markedTasks()],
+});

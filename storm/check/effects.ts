@@ -1,6 +1,7 @@
 import type { LedgerLine } from '../ledger';
 import { tools } from '../tool-facts';
 import type { Evidence, LogEvent, Violation } from './evidence';
+import { calledIn, type Marks, marksOf } from './marks';
 
 interface Outcome {
   call: string;
@@ -13,14 +14,15 @@ interface Outcome {
 }
 
 /** Every call of a log with what came of it; a call in the background has what was told of it later. */
-export function outcomesOf(log: readonly LogEvent[]): Outcome[] {
+export function outcomesOf(log: readonly LogEvent[], marks?: Marks): Outcome[] {
   const open = new Map<string, Outcome>();
   const all: Outcome[] = [];
-  for (const { type, data } of log) {
-    if (type === 'thread.run.step.tool_call.completed_by_llm') {
-      const { id, name, arguments: text } = data.toolCall as { id: string; name: string; arguments: string };
-      const one = { call: id, name, status: 'none', started: false, n: nOf(text) };
-      open.set(id, one);
+  for (const event of log) {
+    const { type, data } = event;
+    const called = calledIn(event, marks);
+    if (called) {
+      const one = { ...called, status: 'none', started: false };
+      open.set(called.call, one);
       all.push(one);
       continue;
     }
@@ -33,14 +35,6 @@ export function outcomesOf(log: readonly LogEvent[]): Outcome[] {
   return all;
 }
 
-function nOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { n?: unknown }).n ?? '');
-  } catch {
-    return '';
-  }
-}
-
 /** Effects lost, doubled, or of calls that never were, by what the ledger says outside. */
 export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[] {
   const found: Violation[] = [];
@@ -50,10 +44,11 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
   const keyed = new Map<string, number>();
   for (const { n } of effects) keyed.set(n, (keyed.get(n) ?? 0) + 1);
 
+  const marks = marksOf({ ledger, effects });
   for (const { id, log } of threads) {
-    for (const { call, name, status, started, n } of outcomesOf(log ?? [])) {
+    for (const { call, name, status, started, n } of outcomesOf(log ?? [], marks)) {
       const facts = tools[name];
-      if (!facts || !n) continue;
+      if (!facts) continue;
       const begins = (lines.get(n) ?? []).filter(({ what }) => what === 'begin').length;
       const ends = (lines.get(n) ?? []).filter(({ what }) => what === 'end').length;
       const which = `${name} ${call} (${n}, ${status})`;
@@ -73,12 +68,12 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
       if (facts.effect === 'keyed' && keyed.get(n) !== 1) say('effect lost', id, `${which} took effect ${keyed.get(n) ?? 0} times`);
     }
   }
-  return [...found, ...strangers(threads, lines), ...sharedKeys(ledger)];
+  return [...found, ...strangers(threads, lines, marks), ...sharedKeys(ledger)];
 }
 
 /** What began must be a call that the log has. */
-function strangers(threads: Evidence['threads'], lines: Map<string, LedgerLine[]>): Violation[] {
-  const known = new Map(threads.map(({ id, log }) => [id, log && new Set(outcomesOf(log).map(({ n }) => n))]));
+function strangers(threads: Evidence['threads'], lines: Map<string, LedgerLine[]>, marks: Marks): Violation[] {
+  const known = new Map(threads.map(({ id, log }) => [id, log && new Set(outcomesOf(log, marks).map(({ n }) => n))]));
   return [...lines.values()].flatMap(([line]) => {
     const calls = line && known.get(line.thread);
     if (!line || !calls || calls.has(line.n)) return [];

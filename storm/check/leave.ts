@@ -1,5 +1,6 @@
 import { tools } from '../tool-facts';
 import type { Evidence, LogEvent, Violation } from './evidence';
+import { calledIn, type Marks, marksOf } from './marks';
 
 interface Question {
   call: string;
@@ -12,11 +13,12 @@ interface Question {
 }
 
 /** Approvals: nothing begins before enough people, a deadline or a hook let it, and nothing that was refused. */
-export function withoutLeave({ threads, ledger }: Evidence): Violation[] {
+export function withoutLeave({ threads, ledger, effects }: Evidence): Violation[] {
   const found: Violation[] = [];
+  const marks = marksOf({ ledger, effects });
   for (const { id, log, plan } of threads) {
     const remembered = new Set<string>();
-    for (const question of questionsOf(log ?? [], remembered)) {
+    for (const question of questionsOf(log ?? [], remembered, marks)) {
       const { call, name, n, asked, approvers, votes, decided } = question;
       const say = (what: string) => found.push({ rule: 'effect without leave', thread: id, what: `${name} ${call} (${n}) ${what}` });
       const begins = ledger.filter((line) => line.n === n && line.what === 'begin');
@@ -38,17 +40,18 @@ export function withoutLeave({ threads, ledger }: Evidence): Violation[] {
   return found;
 }
 
-function questionsOf(log: readonly LogEvent[], free: Set<string>): Question[] {
+function questionsOf(log: readonly LogEvent[], free: Set<string>, marks: Marks): Question[] {
   const open = new Map<string, Question>();
   const all: Question[] = [];
   const rules = new Set<string>();
-  for (const { type, data, timestamp } of log) {
-    if (type === 'thread.run.step.tool_call.completed_by_llm') {
-      const { id, name, arguments: text } = data.toolCall as { id: string; name: string; arguments: string };
-      const one = { call: id, name, n: /"n":"([^"]*)"/.exec(text)?.[1] ?? '', asked: false, approvers: 1, votes: new Set<string>() };
-      open.set(id, one);
+  for (const event of log) {
+    const { type, data, timestamp } = event;
+    const called = calledIn(event, marks);
+    if (called) {
+      const one = { ...called, asked: false, approvers: 1, votes: new Set<string>() };
+      open.set(called.call, one);
       all.push(one);
-      if (rules.has(name)) free.add(`${id}/${one.n}`);
+      if (rules.has(called.name)) free.add(`${called.call}/${called.n}`);
       continue;
     }
     const call = (data.toolCall as { id?: string } | undefined)?.id ?? data.toolCallId;

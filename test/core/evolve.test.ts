@@ -187,6 +187,18 @@ test('a message that made way is shown as gone, never as something else', () => 
   expect(join(completed, state).data).toMatchObject({ message: { content: '[no longer kept]' } });
 });
 
+test('a call whose message made way keeps its id and its name', () => {
+  const verdict = { kind: 'run', effect: 'pure', timeoutMs: 1 } as const;
+  const calls = [{ arguments: '{"a":1}', verdict, status: 'success' as const, output: 'ok' }];
+  const { state } = new Story().play([{ input: 'one', turns: [{ text: '', calls, said: [] }], end: 'completed' }]);
+  const called = state.log.find(({ type }) => type === 'thread.run.step.tool_call.completed_by_llm')!;
+  expect(join(called, state).data).toMatchObject({ toolCall: { name: 'tool', arguments: '{"a":1}' } });
+  const { id } = (join(called, state).data as { toolCall: { id: string } }).toolCall;
+  expect(join(called, { ...state, messages: [] }).data).toEqual(
+    expect.objectContaining({ toolCall: { id, name: 'tool', arguments: '[no longer kept]' } }),
+  );
+});
+
 test('what makes way takes its share of the context with it, until the next call measures it', () => {
   const story = new Story().play([{ input: 'one', turns: [{ text: 'x'.repeat(1_000), calls: [], said: [] }], end: 'completed' }]);
   const { state } = story;

@@ -136,6 +136,31 @@ test('a thread that broke nothing breaks no rule', () => {
 });
 
 type Whole = ReturnType<typeof whole>;
+
+/** After a compaction the log keeps ids and names. */
+function compacted(): Whole {
+  const evidence = whole();
+  const log = evidence.threads[0].log ?? [];
+  for (const { data } of log) {
+    const call = data.toolCall as { arguments?: string } | undefined;
+    if (call?.arguments) call.arguments = '[no longer kept]';
+  }
+  const last = event(log, 'thread.run.completed');
+  log.push({ ...last, seq: last.seq + 1, type: 'thread.context.compacted' });
+  return evidence;
+}
+
+test('calls whose arguments a compaction has dropped are known by their ids', () => {
+  expect(judge(compacted())).toEqual([]);
+  const doubled = compacted();
+  doubled.ledger.push(line('begin', 'c1', 'm1.0', 46));
+  expect(judge(doubled).map(({ rule }) => rule)).toContain('effect doubled');
+  const lost = compacted();
+  lost.ledger = [];
+  lost.effects = [];
+  expect(judge(lost).filter(({ rule }) => rule === 'effect lost')).toHaveLength(2);
+});
+
 const event = (log: LogEvent[] | undefined, type: string, n = 0) => (log ?? []).filter((one) => one.type === type)[n] as LogEvent;
 const without = <T>(list: T[], at: number) => list.splice(at, 1);
 

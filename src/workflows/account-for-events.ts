@@ -1,0 +1,108 @@
+import type { WorkflowInternalsInterceptor } from '@temporalio/workflow';
+import { replayFirst } from '../contract/replay-first';
+
+type Activation = Parameters<NonNullable<WorkflowInternalsInterceptor['activate']>>[0]['activation'];
+type Job = NonNullable<Activation['jobs']>[number];
+type Command = Parameters<NonNullable<WorkflowInternalsInterceptor['concludeActivation']>>[0]['commands'][number];
+type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>;
+
+/** At least and at most. */
+type Range = readonly [number, number];
+
+/** `WorkflowTaskCompleted`, and then `WorkflowTaskScheduled` and `WorkflowTaskStarted` of the next task. */
+const betweenTasks = 3;
+
+/** Events that a job tells of. Where history may hold more than one form of it, a range. */
+function eventsOfJob({ resolveActivity, fireTimer, signalWorkflow, cancelWorkflow }: Job): Range {
+  if (fireTimer || signalWorkflow || cancelWorkflow) return [1, 1];
+  return resolveActivity ? eventsOfResult(resolveActivity.result) : [0, 0];
+}
+
+/** `ActivityTaskStarted` is written with the result. A step that was cancelled or timed out may never have started. */
+function eventsOfResult(result: Resolution | null | undefined): Range {
+  const mayNotHaveStarted = result?.cancelled || result?.failed?.failure?.cause?.timeoutFailureInfo;
+  return mayNotHaveStarted ? [1, 2] : [2, 2];
+}
+
+/** What a step or a timer is known by in the commands that begin and cancel it. */
+function nameOf({ scheduleActivity, startTimer, requestCancelActivity, cancelTimer }: Command): string | undefined {
+  const step = scheduleActivity ?? requestCancelActivity;
+  const timer = startTimer ?? cancelTimer;
+  return step ? `step ${step.seq}` : timer ? `timer ${timer.seq}` : undefined;
+}
+
+/** Events that a task's commands leave in history. */
+function eventsOfCommands(commands: readonly Command[]): Range {
+  const begun = new Set<string>();
+  let least = 0;
+  let most = 0;
+  for (const command of commands) {
+    const name = nameOf(command);
+    const begins = command.scheduleActivity || command.startTimer;
+    // What one task begins and cancels leaves nothing.
+    const change = name && !begins && begun.delete(name) ? -1 : command.updateResponse?.rejected ? 0 : 1;
+    if (name && begins) begun.add(name);
+    least += change;
+    // With a patch's marker goes the search attribute `TemporalChangeVersion`, the first time.
+    most += command.setPatchMarker ? 2 : change;
+  }
+  return [least, most];
+}
+
+interface Task {
+  /** Events of history up to its start. */
+  length: number;
+  at: string;
+  isReplaying: boolean;
+  commands: Command[];
+  /** Tasks after it that refused updates and did nothing else. The server keeps no events of such a task, or all three. */
+  refusals: number;
+}
+
+/**
+ * Fails a task whose history has grown by other events than the task before left and the jobs of this one tell of. The next worker then
+ * replays the thread from its beginning.
+ *
+ * A query that has waited in the server's queue may reach a worker with a history that ends in a workflow task which another worker has
+ * begun and will lose. The SDK's core takes that task for done. When the task comes again, with more events beside, it goes on from there: it
+ * splits the jobs otherwise than any replay, and the thread diverges for good. The events between two tasks tell: `WorkflowTaskTimedOut`
+ * stands where `WorkflowTaskCompleted` and the events of our commands would be. A replay is never failed by this, so a thread goes on even
+ * where an event is counted wrongly: it costs one replay.
+ */
+export function accountForEvents(): WorkflowInternalsInterceptor {
+  let before: Task | undefined;
+  let activation: Activation | undefined;
+  let jobs: Job[] = [];
+  return {
+    activate(input, next) {
+      // The jobs of an activation come in up to four batches.
+      if (input.batchIndex === 0) jobs = [];
+      activation = input.activation;
+      jobs.push(...(input.activation.jobs ?? []));
+      return next(input);
+    },
+    concludeActivation(input, next) {
+      const { commands } = next(input);
+      if (!activation || jobs.some(({ queryWorkflow }) => queryWorkflow)) return { commands };
+      const { historyLength, timestamp, isReplaying } = activation;
+      const task = { length: historyLength ?? 0, at: `${timestamp?.seconds}.${timestamp?.nanos}`, isReplaying: isReplaying === true };
+      if (before && before.length === task.length) {
+        before.commands.push(...commands);
+        return { commands };
+      }
+      if (before && !before.isReplaying && before.at !== task.at) check(before, task.length, jobs);
+      const refuses = commands.length > 0 && commands.every(({ updateResponse }) => updateResponse?.rejected);
+      if (before && refuses && jobs.every(({ doUpdate }) => doUpdate)) before.refusals++;
+      else before = { ...task, commands: [...commands], refusals: 0 };
+      return { commands };
+    },
+  };
+}
+
+function check(before: Task, length: number, jobs: readonly Job[]): void {
+  const ranges = [eventsOfCommands(before.commands), ...jobs.map(eventsOfJob)];
+  const least = ranges.reduce((sum, [low]) => sum + low, betweenTasks);
+  const most = ranges.reduce((sum, [, high]) => sum + high, betweenTasks * (1 + before.refusals));
+  const grown = length - before.length;
+  if (grown < least || grown > most) throw new Error(replayFirst);
+}
