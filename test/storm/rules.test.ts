@@ -146,7 +146,7 @@ function compacted(): Whole {
     if (call?.arguments) call.arguments = '[no longer kept]';
   }
   const last = event(log, 'thread.run.completed');
-  log.push({ ...last, seq: last.seq + 1, type: 'thread.context.compacted' });
+  log.push({ ...last, seq: last.seq + 1, runId: null, type: 'thread.context.compacted' });
   return evidence;
 }
 
