@@ -68,7 +68,8 @@ test('dev serves a run from another process, ends with nothing left behind on Ct
   expect(failed.stdout).toMatch(/✖ failed \(auth\) .*Set OPENAI_API_KEY, or OPENAI_BASE_URL/);
   expect(failed.code).toBe(1);
 
-  expect(dev.stderr()).toMatch(/warn: .* kept · callModel · There is no API key.*\n/);
+  // Its output comes through a pipe, a moment after what the command said.
+  await until('dev has told why', () => /warn: .* kept · callModel · There is no API key.*\n/.test(dev.stderr()));
   expect(dev.stderr()).not.toMatch(/\n\s+at /);
 
   const second = await longhaul(['dev'], { cwd: folder });
