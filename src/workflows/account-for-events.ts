@@ -31,7 +31,20 @@ function nameOf({ scheduleActivity, startTimer, requestCancelActivity, cancelTim
   return step ? `step ${step.seq}` : timer ? `timer ${timer.seq}` : undefined;
 }
 
-/** Events that a task's commands leave in history. */
+/**
+ * Tells of a run's commands, in their order, whether they leave an event. A refused update leaves none. Once it is accepted, a refusal is its
+ * outcome, which does.
+ */
+export function eventTeller(): (command: Command) => boolean {
+  const accepted = new Set<string>();
+  return ({ updateResponse }) => {
+    const id = updateResponse?.protocolInstanceId ?? '';
+    if (updateResponse?.accepted) accepted.add(id);
+    return updateResponse?.rejected ? accepted.delete(id) : true;
+  };
+}
+
+/** Events that a task's commands leave in history, of those that leave any. */
 function eventsOfCommands(commands: readonly Command[]): Range {
   const begun = new Set<string>();
   let least = 0;
@@ -40,7 +53,7 @@ function eventsOfCommands(commands: readonly Command[]): Range {
     const name = nameOf(command);
     const begins = command.scheduleActivity || command.startTimer;
     // What one task begins and cancels leaves nothing.
-    const change = name && !begins && begun.delete(name) ? -1 : command.updateResponse?.rejected ? 0 : 1;
+    const change = name && !begins && begun.delete(name) ? -1 : 1;
     if (name && begins) begun.add(name);
     least += change;
     // With a patch's marker goes the search attribute `TemporalChangeVersion`, the first time.
@@ -54,6 +67,7 @@ interface Task {
   length: number;
   at: string;
   isReplaying: boolean;
+  /** Those that leave events. */
   commands: Command[];
   /** Tasks after it that refused updates and did nothing else. The server keeps no events of such a task, or all three. */
   refusals: number;
@@ -70,6 +84,7 @@ interface Task {
  * where an event is counted wrongly: it costs one replay.
  */
 export function accountForEvents(): WorkflowInternalsInterceptor {
+  const leavesEvent = eventTeller();
   let before: Task | undefined;
   let activation: Activation | undefined;
   let jobs: Job[] = [];
@@ -85,15 +100,15 @@ export function accountForEvents(): WorkflowInternalsInterceptor {
       const { commands } = next(input);
       if (!activation || jobs.some(({ queryWorkflow }) => queryWorkflow)) return { commands };
       const { historyLength, timestamp, isReplaying } = activation;
+      const telling = commands.filter(leavesEvent);
       const task = { length: historyLength ?? 0, at: `${timestamp?.seconds}.${timestamp?.nanos}`, isReplaying: isReplaying === true };
       if (before && before.length === task.length) {
-        before.commands.push(...commands);
+        before.commands.push(...telling);
         return { commands };
       }
       if (before && !before.isReplaying && before.at !== task.at) check(before, task.length, jobs);
-      const refuses = commands.length > 0 && commands.every(({ updateResponse }) => updateResponse?.rejected);
-      if (before && refuses && jobs.every(({ doUpdate }) => doUpdate)) before.refusals++;
-      else before = { ...task, commands: [...commands], refusals: 0 };
+      if (before && telling.length === 0 && jobs.every(({ doUpdate }) => doUpdate)) before.refusals++;
+      else before = { ...task, commands: telling, refusals: 0 };
       return { commands };
     },
   };

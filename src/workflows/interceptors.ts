@@ -1,6 +1,6 @@
 import type { WorkflowInterceptorsFactory, WorkflowInternalsInterceptor } from '@temporalio/workflow';
 import { replayFirst } from '../contract/replay-first';
-import { accountForEvents } from './account-for-events';
+import { accountForEvents, eventTeller } from './account-for-events';
 
 /**
  * An activation that answers queries has no other commands. Where an earlier one was broken off in the middle (on a machine so busy that the
@@ -51,6 +51,7 @@ export function neverAhead(): WorkflowInternalsInterceptor {
  * a patch that is given up, which every worker may meet, or miss, in a replay: threads that began before this code go on.
  */
 export function markedTasks(): WorkflowInternalsInterceptor {
+  const leavesEvent = eventTeller();
   let changes = false;
   let marks = 0;
   return {
@@ -62,7 +63,7 @@ export function markedTasks(): WorkflowInternalsInterceptor {
     },
     concludeActivation(input, next) {
       const { commands } = next(input);
-      const isEmpty = changes && !commands.some(leavesAnEvent);
+      const isEmpty = commands.filter(leavesEvent).length === 0 && changes;
       changes = false;
       if (!isEmpty) return { commands };
       return { commands: [...commands, { setPatchMarker: { patchId: `longhaul-task-${++marks}`, deprecated: true } }] };
@@ -71,15 +72,10 @@ export function markedTasks(): WorkflowInternalsInterceptor {
 }
 
 type Jobs = NonNullable<Parameters<NonNullable<WorkflowInternalsInterceptor['activate']>>[0]['activation']['jobs']>;
-type Commands = Parameters<NonNullable<WorkflowInternalsInterceptor['concludeActivation']>>[0]['commands'];
 
 /** Whether it stands in the history, and so comes again in each replay. An update does once it is accepted, which is a command. */
 function isChange(job: Jobs[number]): boolean {
   return !job.queryWorkflow && !job.doUpdate && !job.notifyHasPatch && !job.updateRandomSeed && !job.removeFromCache;
-}
-
-function leavesAnEvent({ updateResponse }: Commands[number]): boolean {
-  return !updateResponse?.rejected;
 }
 
 export const interceptors: WorkflowInterceptorsFactory = () => ({

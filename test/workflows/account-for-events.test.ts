@@ -14,9 +14,9 @@ const done = { resolveActivity: { seq: 1, result: { completed: {} } } };
 const signal = { signalWorkflow: {} };
 const update = { doUpdate: {} };
 const query = { queryWorkflow: { queryId: 'legacy_query' } };
-const accepted = { updateResponse: { accepted: {} } };
-const completed = { updateResponse: { completed: {} } };
-const rejected = { updateResponse: { rejected: {} } };
+const accepted = { updateResponse: { protocolInstanceId: 'u1', accepted: {} } };
+const completed = { updateResponse: { protocolInstanceId: 'u1', completed: {} } };
+const rejected = { updateResponse: { protocolInstanceId: 'u1', rejected: {} } };
 
 /** Of each task in turn: whether it was taken, or how it failed. Each has a time of its own, as at a server. */
 function taken(...tasks: Task[]) {
@@ -54,6 +54,11 @@ describe('a task is taken', () => {
     [
       'after an update that was carried out at once',
       { length: 7, jobs: [update], commands: [accepted, completed] },
+      { length: 12, jobs: [update] },
+    ],
+    [
+      'after an update that failed once it was accepted',
+      { length: 7, jobs: [update], commands: [accepted, rejected] },
       { length: 12, jobs: [update] },
     ],
     ['after a mark', { length: 3, commands: [{ setPatchMarker: {} }] }, { length: 8, jobs: [signal] }],
