@@ -33,7 +33,7 @@ async function storm(options: Options, plan: ReturnType<typeof makePlan>): Promi
   const log = (line: string) => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   const rig = await startRig(plan, options.kills, log);
   try {
-    log(`up; everything it leaves is in ${rig.folder}`);
+    log(`up; all that it writes is in ${rig.folder}, which is removed if nothing broke`);
     await strike(rig, plan.faults, options.minutes * 60_000, log);
     const { evidence, counts, violations: seen, keep } = await aftermath(rig, plan, log);
     await rig.stop();

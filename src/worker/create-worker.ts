@@ -101,9 +101,9 @@ export interface AgentWorker {
 export async function createWorker(options: WorkerOptions): Promise<AgentWorker> {
   const config = readConfig();
   const { taskQueue = config.taskQueue ?? defaultTaskQueue, bus = inProcessBus(), drainMs = 10_000 } = options;
-  const takeoverMs = atLeast('takeoverMs', options.takeoverMs ?? defaultTakeoverMs, 3_000);
-  const { liveTextMs = config.liveTextMs } = options;
-  if (liveTextMs !== undefined) atLeast('liveTextMs', liveTextMs, 100);
+  const { takeoverMs = defaultTakeoverMs, liveTextMs = config.liveTextMs, maxConcurrentSteps = 200 } = options;
+  checkNumbers({ takeoverMs, liveTextMs, drainMs, maxConcurrentSteps, transcriptCacheSize: options.transcriptCacheSize });
+  if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
@@ -125,7 +125,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   });
   const { workflowsPath, workflowInterceptorModules = [], preloadModules, webpackConfigHook } = workflowBundleOptions();
   const worker = await Worker.create({
-    maxConcurrentActivityTaskExecutions: options.maxConcurrentSteps ?? 200,
+    maxConcurrentActivityTaskExecutions: maxConcurrentSteps,
     shutdownGraceTime: drainMs,
     shutdownForceTime: drainMs + 10_000,
     ...options.temporal,
@@ -172,14 +172,30 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   };
 }
 
-function atLeast(option: string, value: number, least: number): number {
-  if (Number.isFinite(value) && value >= least) return value;
-  throw new TypeError(`createWorker: ${option} is ${value}; it must be a number of milliseconds, at least ${least}.`);
+const longestMs = 24 * 60 * 60 * 1_000;
+
+/** What each number counts, its least and its greatest value. */
+const ranges = {
+  takeoverMs: ['milliseconds', 3_000, longestMs],
+  liveTextMs: ['milliseconds', 100, longestMs],
+  drainMs: ['milliseconds', 0, longestMs],
+  maxConcurrentSteps: ['steps', 1, 100_000],
+  transcriptCacheSize: ['characters', 0, Number.MAX_SAFE_INTEGER],
+} as const;
+
+function checkNumbers(numbers: Record<keyof typeof ranges, number | undefined>): void {
+  for (const [option, [what, least, most]] of Object.entries(ranges)) {
+    const value = numbers[option as keyof typeof ranges];
+    if (value === undefined || (Number.isFinite(value) && value >= least && value <= most)) continue;
+    throw new TypeError(`createWorker: ${option} is ${value}; it must be a number of ${what}, at least ${least} and at most ${most}.`);
+  }
 }
 
 function checkCarryAfter({ events, bytes }: { events: number; bytes: number }): { events: number; bytes: number } {
   if (Number.isSafeInteger(events) && events >= 20 && Number.isSafeInteger(bytes) && bytes >= 1_000) return { events, bytes };
-  throw new TypeError(`continueAsNewAfter takes { events, bytes }, at least 20 and 1,000; it is ${JSON.stringify({ events, bytes })}`);
+  throw new TypeError(
+    `createWorker: continueAsNewAfter takes { events, bytes }, at least 20 and 1,000; it is ${JSON.stringify({ events, bytes })}`,
+  );
 }
 
 function versionOf({ name, buildId, behavior = 'auto-upgrade' }: Deployment): TemporalWorkerOptions['workerDeploymentOptions'] {

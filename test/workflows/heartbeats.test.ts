@@ -86,7 +86,12 @@ test.each([
 test.each([
   [{ takeoverMs: 2_999 }, /takeoverMs is 2999; it must be a number of milliseconds, at least 3000/],
   [{ takeoverMs: Number.NaN }, /takeoverMs is NaN/],
+  [{ takeoverMs: 1e12 }, /takeoverMs is 1000000000000; it must be .* at most 86400000/],
   [{ liveTextMs: 50 }, /liveTextMs is 50; it must be a number of milliseconds, at least 100/],
+  [{ drainMs: -1 }, /drainMs is -1; it must be a number of milliseconds, at least 0/],
+  [{ maxConcurrentSteps: 0 }, /maxConcurrentSteps is 0; it must be a number of steps, at least 1/],
+  [{ transcriptCacheSize: Number.NaN }, /transcriptCacheSize is NaN; it must be a number of characters, at least 0/],
+  [{ agents: [] }, /agents is empty/],
 ])('a worker with %j is refused', async (options, words) => {
   await expect(createWorker({ agents: [agent], ...options })).rejects.toThrow(words);
 });
