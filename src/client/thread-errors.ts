@@ -55,7 +55,7 @@ export function noWorker(threadId: string, what: string, cause?: unknown, { aske
     : '';
   return new LonghaulError(
     'no-worker',
-    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue${late}`,
+    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue (where workers have versions, one that is current)${late}`,
     undefined,
     { cause },
   );
