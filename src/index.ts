@@ -43,4 +43,4 @@ export {
   type Toolset,
 } from './tools';
 export { type AgentWorker, createWorker, type WorkerOptions } from './worker';
-export { workflowBundleOptions } from './workflow-bundle';
+export { type WorkflowBundleSettings, workflowBundleOptions } from './workflow-bundle';

@@ -18,15 +18,23 @@ const lean: WebpackHook = (config) => {
   return config;
 };
 
+export interface WorkflowBundleSettings {
+  /** Workflow code has stack traces: in its errors, and in the Web UI's call stack. They cost CPU, so by default it has none. */
+  stackTraces?: boolean;
+}
+
 /** For `bundleWorkflowCode`, to make the bundle ahead of time. */
-export function workflowBundleOptions(): Pick<
+export function workflowBundleOptions({
+  stackTraces = false,
+}: WorkflowBundleSettings = {}): Pick<
   BundleOptions,
   'workflowsPath' | 'workflowInterceptorModules' | 'preloadModules' | 'payloadConverterPath' | 'failureConverterPath' | 'webpackConfigHook'
 > {
   const workflowsPath = sibling('workflows/index');
-  // Evaluated once and shared by all threads of a worker, instead of anew for each: no module of ours keeps state.
   const workflowInterceptorModules = [sibling('workflows/interceptors')];
-  return { workflowsPath, workflowInterceptorModules, preloadModules: [workflowsPath], ...converterPaths(), webpackConfigHook: lean };
+  // Evaluated once and shared by all threads of a worker, instead of anew for each: no module of ours keeps state.
+  const preloadModules = [...(stackTraces ? [] : [sibling('workflows/without-stack-traces')]), workflowsPath];
+  return { workflowsPath, workflowInterceptorModules, preloadModules, ...converterPaths(), webpackConfigHook: lean };
 }
 
 /** Of a worker, and of one that replays: what a thread sees of its history must not differ between the two. `own` is the user's. */

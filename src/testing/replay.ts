@@ -89,9 +89,9 @@ export async function replayHistories(
 
 async function prepareWorker(options: ReplayOptions): Promise<ReplayWorkerOptions> {
   quieten();
+  const bundle = { ...workflowBundleOptions({ stackTraces: true }), logger: new DefaultLogger('ERROR') };
   return {
-    workflowBundle:
-      options.workflowBundle ?? (await bundleWorkflowCode({ ...workflowBundleOptions(), logger: new DefaultLogger('ERROR') })),
+    workflowBundle: options.workflowBundle ?? (await bundleWorkflowCode(bundle)),
     dataConverter: dataConverter(options.dataConverter),
     sinks: threadSinks,
     ...onThread,
