@@ -24,7 +24,8 @@ export async function accompany(crowd: Crowd, plan: ThreadPlan, stopped: () => b
   let nextRun = Math.max(1, ...before.flatMap(({ run, outcome }) => (run === undefined ? [] : [outcome === 'accepted' ? run + 1 : run])));
   const tried = new Map<string, { at: number; round: number }>();
   for (let misses = 0; !stopped(); ) {
-    await crowd.pause(crowd.calm ? 300 : rng.between(300, 1_500));
+    // A worker that remembers nothing replays the thread for each look.
+    await crowd.pause(crowd.calm ? 500 : rng.between(1_500, 4_500));
     const due = crowd.calm ? [] : deeds.filter(({ at }) => startedAt + at <= Date.now());
     for (const { n, what } of due) {
       deeds.splice(

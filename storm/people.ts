@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     const wait = given.began + plan.at - Date.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     // However slow the machine is, so many at once are enough.
-    while (atWork > 40 && !crowd.calm) await pause(200);
+    while (atWork >= 20 && !crowd.calm) await pause(200);
     atWork++;
     const readers = Array.from({ length: plan.readers }, (_, reader) => read(crowd as Crowd, plan, reader, over).catch(() => undefined));
     void Promise.all([accompany(crowd, plan, over), ...readers]).finally(() => atWork--);
