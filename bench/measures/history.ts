@@ -13,34 +13,47 @@ export interface HistoryFacts {
 
 type Raw = Awaited<ReturnType<LonghaulClient['temporal']['workflowService']['getWorkflowExecutionHistory']>>;
 
-/** Reads what a session left behind, a few events at a time: those of the naive loop are half a megabyte each. */
+/** Reads what a session left behind, over all executions that it went on in. */
 export async function readHistory({ temporal }: LonghaulClient, workflowId: string): Promise<HistoryFacts> {
-  const description = await temporal.workflow.getHandle(workflowId).describe();
-  const facts: HistoryFacts = {
-    at: [],
-    modelInput: [],
-    bytes: Number(description.raw.workflowExecutionInfo?.historySizeBytes ?? 0),
-    events: Number(description.raw.workflowExecutionInfo?.historyLength ?? 0),
-    status: description.status.name,
-  };
+  const newest = await temporal.workflow.getHandle(workflowId).describe();
+  const facts: HistoryFacts = { at: [], modelInput: [], bytes: 0, events: 0, status: newest.status.name };
+  for (let runId = newest.raw.workflowExecutionInfo?.firstRunId || newest.runId; runId; ) {
+    const { raw } = await temporal.workflow.getHandle(workflowId, runId).describe();
+    const next = await readExecution(temporal, { workflowId, runId }, facts);
+    facts.bytes += Number(raw.workflowExecutionInfo?.historySizeBytes ?? 0);
+    facts.events += Number(raw.workflowExecutionInfo?.historyLength ?? 0);
+    runId = next;
+  }
+  return facts;
+}
+
+/** A few events at a time: those of the naive loop are half a megabyte each. Returns the execution that this one goes on in, or ''. */
+async function readExecution(
+  temporal: LonghaulClient['temporal'],
+  execution: { workflowId: string; runId: string },
+  facts: HistoryFacts,
+): Promise<string> {
   let size = 0;
+  let next = '';
   let nextPageToken: Uint8Array | undefined;
   do {
     const page: Raw = await temporal.workflowService.getWorkflowExecutionHistory({
       namespace: temporal.options.namespace,
-      execution: { workflowId },
+      execution,
       // Two model calls of the naive loop at most: the client takes no more than 4 MB at once.
       maximumPageSize: 20,
       ...(nextPageToken && { nextPageToken }),
     });
     for (const event of page.history?.events ?? []) {
       size = Number(event.workflowTaskStartedEventAttributes?.historySizeBytes ?? size);
+      next = event.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId ?? next;
       const activity = event.activityTaskScheduledEventAttributes;
       if (activity?.activityType?.name !== 'callModel') continue;
-      facts.at.push({ turn: facts.modelInput.length, bytes: size, events: Number(event.eventId) - 1 });
+      const events = facts.events + Number(event.eventId) - 1;
+      facts.at.push({ turn: facts.modelInput.length, bytes: facts.bytes + size, events });
       facts.modelInput.push((activity.input?.payloads ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0));
     }
     nextPageToken = page.nextPageToken?.length ? page.nextPageToken : undefined;
   } while (nextPageToken);
-  return facts;
+  return next;
 }

@@ -91,6 +91,6 @@ export interface AgentFacts {
   takeoverMs?: number;
   /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
   searchAttributes: boolean;
-  /** The history, as the thread itself counts it, after which the thread continues as new. Default 8,000 events or 4,000,000 bytes. */
+  /** The history, as the thread itself counts it, after which the thread continues as new. Default 2,000 events or 4,000,000 bytes. */
   carryAfter?: { events: number; bytes: number };
 }

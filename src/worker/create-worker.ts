@@ -58,7 +58,7 @@ export interface WorkerOptions {
    */
   liveTextMs?: number;
   /**
-   * The history after which a thread continues as new, as the thread itself counts it; at least 20 events. Default 8,000 events or 4,000,000
+   * The history after which a thread continues as new, as the thread itself counts it; at least 20 events. Default 2,000 events or 4,000,000
    * bytes, a fraction of what the server allows. Tests lower it.
    */
   continueAsNewAfter?: { events: number; bytes: number };

@@ -16,8 +16,11 @@ export const activityEvents = 6;
 /** A request: a signal, or an update accepted and completed, and the three events of its workflow task. */
 export const requestEvents = 5;
 
-/** Well below the limits of a server, which ends an execution at 51,200 events, 50 MB, 10,000 signals or 2,000 updates: a replay must stay short. */
-export const defaultCarryAfter: Readonly<Growth> = { events: 8_000, bytes: 4_000_000 };
+/**
+ * Far below the limits of a server, which ends an execution at 51,200 events, 50 MB, 10,000 signals or 2,000 updates. A worker that does not have a
+ * thread replays all of its execution within one workflow task, which may take 5 s; an event takes it a millisecond or two.
+ */
+export const defaultCarryAfter: Readonly<Growth> = { events: 2_000, bytes: 4_000_000 };
 
 /** Counts what is about to be written, or was just received. `values` are the arguments or results that the history holds. */
 export function grow(growth: Growth, events: number, ...values: unknown[]): void {

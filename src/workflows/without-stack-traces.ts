@@ -4,4 +4,5 @@
  * `workflowBundleOptions({ stackTraces: true })` leaves this module out.
  */
 (Error as { stackTraceLimit?: number }).stackTraceLimit = 0;
+
 export {};
