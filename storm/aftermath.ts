@@ -6,9 +6,9 @@ import type { Evidence, ThreadEvidence, Violation } from './check/evidence';
 import { executionOf, type History, historiesOf, logOf, lookAt, messagesOf, openClient, words } from './check/gather';
 import { idleWorkers, stuckWorkers } from './check/processes';
 import { unrest } from './check/rest';
-import type { JournalLine } from './journal';
+import { begunIn, readJournal } from './journal';
 import { type LedgerLine, ledgerFile, readEffects, readLines } from './ledger';
-import type { Plan } from './plan';
+import type { Plan, ThreadPlan } from './plan';
 import type { ReaderLine } from './reader-line';
 import { replay } from './replay';
 import { type Counts, countsOf } from './report';
@@ -31,7 +31,7 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
   const client = await openClient(rig.address);
   rig.pool.calm();
   rig.tellPeople('calm');
-  const threads = await calmDown(client, plan, log);
+  const threads = await calmDown(client, () => plan.threads.filter(({ id }) => begunIn(rig.folder).has(id)), log);
   const pids = rig.lines.flatMap((_, slot) => rig.pool.pidOf(slot) ?? []);
   const idle = await idleWorkers(client, rig.taskQueue, pids);
   const readAt = Date.now();
@@ -78,12 +78,14 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
 }
 
 /** Until every thread is at rest, or patience is at its end; the rules then say which is not. */
-async function calmDown(client: Client, plan: Plan, log: (line: string) => void): Promise<ThreadEvidence[]> {
+async function calmDown(client: Client, begun: () => ThreadPlan[], log: (line: string) => void): Promise<ThreadEvidence[]> {
   const began = Date.now();
   const done = new Map<string, ThreadEvidence>();
   const progress = new Map<string, { length: number; at: number }>();
   for (;;) {
-    const open = plan.threads.filter(({ id }) => !done.has(id));
+    // One may have been about to be started when the storm ended.
+    const threads = begun();
+    const open = threads.filter(({ id }) => !done.has(id));
     const seen: ThreadEvidence[] = [];
     await each(open, 8, async (thread) => {
       const now = await lookAt(client, thread).catch(
@@ -95,13 +97,13 @@ async function calmDown(client: Client, plan: Plan, log: (line: string) => void)
       if (progress.get(thread.id)?.length !== now.length) progress.set(thread.id, { length: now.length ?? 0, at: Date.now() });
       if (now.status !== 'MISSING' && now.status !== 'UNKNOWN' && !unrest(now)) done.set(thread.id, now);
     });
-    const left = plan.threads.length - done.size;
+    const left = threads.length - done.size;
     const waits = open.some(({ id }) => !done.has(id) && Date.now() - (progress.get(id)?.at ?? began) < stuckMs);
     const late = !waits || Date.now() - began > calmMs;
     if (left === 0 || late) {
-      log(`calm: ${left} of ${plan.threads.length} threads not at rest after ${((Date.now() - began) / 1_000).toFixed(0)} s`);
+      log(`calm: ${left} of ${threads.length} threads not at rest after ${((Date.now() - began) / 1_000).toFixed(0)} s`);
       const last = new Map(seen.map((thread) => [thread.id, thread]));
-      return plan.threads.flatMap(({ id }) => done.get(id) ?? last.get(id) ?? []);
+      return threads.flatMap(({ id }) => done.get(id) ?? last.get(id) ?? []);
     }
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
@@ -131,7 +133,7 @@ function leftBehind(folder: string): Pick<Evidence, 'ledger' | 'effects' | 'jour
   return {
     ledger: readLines<LedgerLine>(ledgerFile(folder)),
     effects: readEffects(folder),
-    journal: all<JournalLine>('journal-'),
+    journal: readJournal(folder),
     readers: all<ReaderLine>('readers-'),
     model: readLines(join(folder, 'model.jsonl')),
   };

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { append } from './ledger';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { append, readLines } from './ledger';
 
 export type RequestKind = 'start' | 'message' | 'decision' | 'output' | 'control';
 
@@ -51,4 +53,14 @@ export async function journaled(file: string, intent: Intent, ask: (mark: string
     });
     return false;
   }
+}
+
+export function readJournal(folder: string): JournalLine[] {
+  const files = readdirSync(folder).filter((name) => name.startsWith('journal-'));
+  return files.flatMap((name) => readLines<JournalLine>(join(folder, name)));
+}
+
+/** The threads that somebody has tried to start. */
+export function begunIn(folder: string): Set<string> {
+  return new Set(readJournal(folder).flatMap(({ kind, thread }) => (kind === 'start' ? [thread] : [])));
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { LonghaulClient } from '../src/client';
 import type { Crowd } from './crowd';
+import { begunIn } from './journal';
 import { accompany } from './life';
 import { makePlan } from './plan';
 import { read } from './readers';
@@ -20,6 +21,9 @@ export interface PeopleArguments {
   /** When the storm began, in epoch milliseconds. */
   began: number;
 }
+
+/** Threads at once. */
+const most = 20;
 
 const given = JSON.parse(process.argv[2] ?? '{}') as PeopleArguments;
 const wakers = new Set<() => void>();
@@ -60,11 +64,14 @@ async function main(): Promise<void> {
   crowd = { client, seed: given.seed, journal, readersFile, calm: false, pause };
   const mine = makePlan(given).threads.filter((_, i) => i % given.crowds === given.crowd);
   const over = () => stopped;
+  // By a process before this one, which was killed.
+  const begun = begunIn(given.folder);
   for (const plan of mine) {
-    const wait = given.began + plan.at - Date.now();
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    while (given.began + plan.at > Date.now() && !crowd.calm) await pause(given.began + plan.at - Date.now());
     // However slow the machine is, so many at once are enough.
-    while (atWork >= 20 && !crowd.calm) await pause(200);
+    while (atWork >= most && !crowd.calm) await pause(200);
+    // When the storm is over, nothing new is begun: it would meet no fault.
+    if (crowd.calm && !begun.has(plan.id)) continue;
     atWork++;
     const readers = Array.from({ length: plan.readers }, (_, reader) => read(crowd as Crowd, plan, reader, over).catch(() => undefined));
     void Promise.all([accompany(crowd, plan, over), ...readers]).finally(() => atWork--);

@@ -14,9 +14,11 @@ export function unrest({ status, plan, taskAttempt, view, unreadable }: ThreadEv
   return idle && view.queued === 0 ? undefined : `a conversation is ${view.status} with ${view.queued} messages waiting`;
 }
 
-export function wedged({ threads }: Evidence): Violation[] {
+export function wedged({ threads, journal }: Evidence): Violation[] {
+  const started = new Set(journal.flatMap(({ kind, outcome, thread }) => (kind === 'start' && outcome === 'accepted' ? [thread] : [])));
   return threads.flatMap((thread) => {
-    const why = unrest(thread);
+    const isLost = thread.status === 'MISSING' && started.has(thread.id);
+    const why = isLost ? 'its start was accepted, and the server does not have it' : unrest(thread);
     return why ? [{ rule: 'wedged', thread: thread.id, what: why }] : [];
   });
 }

@@ -170,6 +170,14 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
   ['wedged', 'a conversation that still works', ({ threads: [t] }) => (t.view = { status: 'in_progress', queued: 0 })],
   ['wedged', 'a conversation that nobody answers for', ({ threads: [t] }) => delete t.view],
   ['wedged', 'a thread that the server ended', ({ threads: [t] }) => (t.status = 'TERMINATED')],
+  [
+    'wedged',
+    'a thread that was started and is gone',
+    ({ threads: [t], journal }) => {
+      t.status = 'MISSING';
+      journal.push(...asked('s1', { kind: 'start', name: 'start' }));
+    },
+  ],
   ['wedged', 'a workflow task that fails again and again', ({ threads: [t] }) => (t.taskAttempt = 9)],
   [
     'failed task',
