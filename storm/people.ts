@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { LonghaulClient } from '../src/client';
 import type { Crowd } from './crowd';
 import { begunIn } from './journal';
+import { append, readLines } from './ledger';
 import { accompany } from './life';
 import { makePlan } from './plan';
 import { read } from './readers';
@@ -66,7 +67,10 @@ async function main(): Promise<void> {
   const over = () => stopped;
   // By a process before this one, which was killed.
   const begun = begunIn(given.folder);
+  const leftFile = join(given.folder, `left-${given.crowd}.jsonl`);
+  const left = new Set(readLines<{ thread: string }>(leftFile).map(({ thread }) => thread));
   for (const plan of mine) {
+    if (left.has(plan.id)) continue;
     while (given.began + plan.at > Date.now() && !crowd.calm) await pause(given.began + plan.at - Date.now());
     // However slow the machine is, so many at once are enough.
     while (atWork >= most && !crowd.calm) await pause(200);
@@ -74,7 +78,8 @@ async function main(): Promise<void> {
     if (crowd.calm && !begun.has(plan.id)) continue;
     atWork++;
     const readers = Array.from({ length: plan.readers }, (_, reader) => read(crowd as Crowd, plan, reader, over).catch(() => undefined));
-    void Promise.all([accompany(crowd, plan, over), ...readers]).finally(() => atWork--);
+    const accompanied = accompany(crowd, plan, over).then(() => over() || append(leftFile, { thread: plan.id }));
+    void Promise.all([accompanied, ...readers]).finally(() => atWork--);
   }
 }
 
