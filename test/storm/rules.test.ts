@@ -150,6 +150,18 @@ function compacted(): Whole {
   return evidence;
 }
 
+test('a command of the shell, which has no mark, is not missed in the ledger', () => {
+  const evidence = whole();
+  const log = evidence.threads[0].log ?? [];
+  for (const { data } of log) {
+    const call = data.toolCall as { id: string; name?: string; arguments?: string } | undefined;
+    if (call?.id === 'c2' && call.arguments) Object.assign(call, { name: 'shell', arguments: '{"command":"true"}' });
+  }
+  evidence.ledger = evidence.ledger.filter(({ call }) => call !== 'c2');
+  evidence.effects = [];
+  expect(judge(evidence).filter(({ rule }) => rule === 'effect lost')).toEqual([]);
+});
+
 test('calls whose arguments a compaction has dropped are known by their ids', () => {
   expect(judge(compacted())).toEqual([]);
   const doubled = compacted();
