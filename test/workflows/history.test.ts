@@ -71,7 +71,9 @@ async function inputBytesOfModelCalls(rig: Rig, thread: Thread): Promise<{ bytes
 
 test('history grows with the turns, not with their square: under 0.75 MB at 100 turns of 4 KB, and under 1 KB a model call at turn 200', async () => {
   const { path, worker } = queryPath();
-  const rig = await startRig({ script, agents: [agent], worker, bus: true });
+  // All in one execution.
+  const continueAsNewAfter = { events: 10_000, bytes: 4_000_000 };
+  const rig = await startRig({ script, agents: [agent], worker: { ...worker, continueAsNewAfter }, bus: true });
   const reached = gate();
   const measured = gate();
   const input = scene(async ({ turn }) => {
