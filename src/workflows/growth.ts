@@ -18,7 +18,7 @@ export const requestEvents = 5;
 
 /**
  * Far below the limits of a server, which ends an execution at 51,200 events, 50 MB, 10,000 signals or 2,000 updates. A worker that does not have a
- * thread replays all of its execution within one workflow task, which may take 5 s; an event takes it a millisecond or two.
+ * thread replays all of its execution within one workflow task, which may take 5 s, also on a slow machine.
  */
 export const defaultCarryAfter: Readonly<Growth> = { events: 2_000, bytes: 4_000_000 };
 
