@@ -54,13 +54,10 @@ export type HookDefinitions = {
 export interface HooksOptions {
   /** Hooks of one name run all at once. Default: one after another, in the order given. */
   parallel?: boolean;
-  /** After so many errors in a row a hook is left out, but for one whose failure mode is `fail`, and `approve:tool`. */
-  maxErrors?: number;
 }
 
 /** The hooks of an agent: checked and frozen. Made by `defineHooks` only. */
 export interface Hooks {
-  readonly maxErrors?: number;
   /** Of every name that has hooks, their ids in order. */
   ids(): Partial<Record<HookName, string[]>>;
   /** Runs the hooks of one name. Rejects only when `host.signal` is aborted; what goes wrong in hooks is in the reports. */
@@ -102,9 +99,8 @@ export function defineHooks(definitions: HookDefinitions, options: HooksOptions 
   }
   problems.push(...sameIds([...registered.values()].flat()));
   if (problems.length > 0) throw new TypeError(`defineHooks:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
-  const { parallel = false, maxErrors } = options;
+  const { parallel = false } = options;
   return Object.freeze({
-    ...(maxErrors === undefined ? {} : { maxErrors }),
     ids: () => Object.fromEntries([...registered].map(([name, hooks]) => [name, hooks.map(({ id }) => id)])),
     run: <N extends HookName>(name: N, input: HookInput[N], host: HookHost) =>
       runRegistered(registered.get(name) ?? [], { name, input, host, parallel }),
@@ -136,13 +132,10 @@ function check(name: HookName, given: unknown, at: number, problems: string[]): 
 
 function problemsOfOptions(options: unknown): string[] {
   if (!isObject(options)) return [`options: must be an object; it is ${show(options)}`];
-  const { parallel, maxErrors, ...rest } = options;
+  const { parallel, ...rest } = options;
   return [
     ...(parallel === undefined || typeof parallel === 'boolean' ? [] : [`parallel: must be true or false; it is ${show(parallel)}`]),
-    ...(maxErrors === undefined || (Number.isSafeInteger(maxErrors) && (maxErrors as number) > 0)
-      ? []
-      : [`maxErrors: must be a whole number above 0; it is ${show(maxErrors)}`]),
-    ...Object.keys(rest).map((key) => `${excerpt(key, 100)}: is not an option; known are parallel, maxErrors`),
+    ...Object.keys(rest).map((key) => `${excerpt(key, 100)}: is not an option; the only one is parallel`),
   ];
 }
 

@@ -10,7 +10,7 @@ import { type Asked, afterModel, askModel, beforeModel, shorten, sumUp } from '.
 import { awaitBackground } from './background';
 import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
 import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
-import { deliverEvents, hasHook, runHook } from './hooks';
+import { deliverEvents, hasHook, runHook, tellCompactions } from './hooks';
 import { newId } from './record';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
@@ -125,6 +125,7 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   takeInResults(thread, stepId);
   takeInMessages(thread, waiting(state), stepId);
   if (thread.compact) shorten(thread, 'requested');
+  if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
   const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
   if (state.paused) await heldBack(thread);
   changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);

@@ -20,7 +20,7 @@ import { hashOf } from '../core/transcript';
 import { modelSummary } from '../core/views';
 import { addWaste } from '../core/waste';
 import { callModelOptions } from './activity-options';
-import { hasHook, runHook } from './hooks';
+import { hasHook, runHook, tellCompactions } from './hooks';
 import { newId } from './record';
 import { scheduleStep } from './schedule-step';
 import { stepScope } from './stop-steps';
@@ -141,6 +141,7 @@ async function ask(thread: Thread, messageId: string, wishes: ModelWishes, scope
         if (!inline) await sleep(Math.min(1_000 * 2 ** tries, 30_000));
       } else if (!shortened && failureType(error) === 'context-length' && shorten(thread, 'context-length')) {
         shortened = true;
+        if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
       } else {
         throw error;
       }

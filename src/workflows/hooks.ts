@@ -86,6 +86,19 @@ function tell(
   );
 }
 
+/**
+ * Tells `on:compaction` of the compactions in this execution's log that it has not been told of: before the next model call, and at the end
+ * of a run. One that continue-as-new made stands in the log of the execution that began with it.
+ */
+export async function tellCompactions(thread: Thread): Promise<void> {
+  if (!hasHook(thread, 'on:compaction')) return;
+  const untold = thread.state.log.filter(({ type, seq }) => type === 'thread.context.compacted' && seq > thread.compactionTold);
+  for (const { seq, data } of untold) {
+    thread.compactionTold = seq;
+    await runHook(thread, 'on:compaction', data as HookInput['on:compaction']);
+  }
+}
+
 /** Hands what was recorded since the last time to `on:event`. Whatever comes of it, the run goes on. */
 export async function deliverEvents(thread: Thread): Promise<void> {
   const { state } = thread;

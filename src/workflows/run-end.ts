@@ -16,16 +16,18 @@ import { type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { requestCancelOptions } from './activity-options';
 import { shorten } from './ask-model';
 import { skipCalls } from './finish-call';
-import { deliverEvents, hasHook, runHook } from './hooks';
+import { deliverEvents, hasHook, runHook, tellCompactions } from './hooks';
 import { publishStatus } from './search-attributes';
 import { refuseQueue, settleOwnWords, takeInOpening, takeInResults } from './take-in';
 import type { Thread } from './thread';
 
 const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 
+const endHooks = ['on:compaction', 'after:execution', 'on:event'] as const;
+
 /** Whether anything of the user's is run, or goes on, when a run ends. */
 export function waitsAtEnd(thread: Thread): boolean {
-  return thread.state.background.length > 0 || hasHook(thread, 'after:execution') || hasHook(thread, 'on:event');
+  return thread.state.background.length > 0 || endHooks.some((hook) => hasHook(thread, hook));
 }
 
 /** Ends the run: nothing is left open in the transcript, and the terminal event is the last. */
@@ -48,6 +50,7 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   const output = outputOf(state, end);
   // Whoever asked for it was told yes.
   if (thread.compact) shorten(thread, 'requested');
+  if (hasHook(thread, 'on:compaction')) await tellCompactions(thread).catch(() => undefined);
   // Hooks may look at the end of a run, not change it.
   if (hasHook(thread, 'after:execution')) {
     await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);

@@ -26,6 +26,8 @@ export interface Thread {
   alarms: number;
   /** The newest event that `on:event` has had. Crosses continue-as-new with the state. */
   delivered: number;
+  /** The newest compaction in this execution's log that `on:compaction` has been told of. */
+  compactionTold: number;
   /** The transcript is to be shortened before the next model call, at the end of the run, or in a run of its own. Crosses continue-as-new, too. */
   compact?: boolean;
 }
@@ -58,6 +60,7 @@ export function openThread(input: ThreadInput, carried?: ThreadState): Thread {
     eager: true,
     alarms: 0,
     delivered: state.delivered,
+    compactionTold: 0,
     compact: state.compact === true,
   };
 }

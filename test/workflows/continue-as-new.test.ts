@@ -2,6 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import { defineHooks } from '../../src/hooks';
 import { callTools, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { collect, type Rig, startRig, until } from '../support/rig';
@@ -16,7 +17,12 @@ const read = defineTool({
   execute: ({ n }) => `content ${n}`,
 });
 const ask = defineTool({ name: 'ask', description: 'Asks.', input: z.object({}) });
-const agent = defineAgent({ name: 'reader', model: 'test-model', instructions: 'Read.', tools: [read, ask] });
+/** By thread, what `on:compaction` was told. */
+const compactions = new Map<string, unknown[]>();
+const hooks = defineHooks({
+  'on:compaction': (input, { threadId }) => void compactions.set(threadId, [...(compactions.get(threadId) ?? []), input]),
+});
+const agent = defineAgent({ name: 'reader', model: 'test-model', instructions: 'Read.', tools: [read, ask], hooks });
 
 let rig: Rig;
 beforeAll(async () => {
@@ -164,6 +170,7 @@ test('a transcript too large for one payload is fitted on the way, and the threa
   const [fitted] = ofType(told, 'thread.context.compacted');
   expect(fitted?.data).toMatchObject({ reason: 'carry-over', droppedMessages: expect.any(Number) });
   expect(fitted?.data.bytes).toBeLessThan(1_700_000);
+  expect(compactions.get(thread.id)).toEqual(ofType(told, 'thread.context.compacted').map(({ data }) => data));
   const last = requestsOf(rig, input).at(-1)?.body.messages ?? [];
   expect(last[1]?.content).toBe(input);
   expect(last.length).toBeLessThan(62);

@@ -3,7 +3,7 @@ import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
 import type { DurableEvent } from '../../src/core/event';
 import { defineHooks, type HookDefinitions, type HooksOptions } from '../../src/hooks';
-import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
+import { callTools, fail, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { logOf } from './asking';
@@ -154,6 +154,7 @@ const agents = [
     },
   }),
   hooked('unsure', { 'check:completion': ({ output }) => (output === 'done' ? { prompt: 'Really?' } : undefined) }),
+  hooked('compacting', { 'on:compaction': (input, ctx) => void seen.push({ threadId: ctx.threadId, hook: ctx.hook, input }) }),
   hooked('late', { 'after:execution': () => held.opened.then(() => ({})) }),
 ];
 
@@ -459,6 +460,29 @@ describe('on:event', () => {
     const numbers = (delivered.get(thread.id) ?? []).map(({ seq }) => seq);
     expect([...new Set(numbers)]).toEqual(told.map(({ seq }) => seq));
   });
+});
+
+test('each compaction is told to its hook: one that the model needed and one that was asked for', async () => {
+  const tooLong = fail(400, { code: 'context_length_exceeded', message: 'too long' });
+  // In the order of the requests: after a compaction the messages no longer tell which turn it is.
+  const replies = [...['a', 'b', 'c'].map((text) => callTools([noting(text.repeat(20_000), `call_${text}`)])), tooLong, say('done')];
+  const thread = await rig.client.start(
+    'compacting',
+    scene(() => replies.shift() ?? say('again')),
+    { mode: 'conversation' },
+  );
+  const runsEnded = (runs: number) =>
+    until(
+      () => story(thread),
+      (events) => ofType(events, 'thread.run.completed').length === runs,
+    );
+  await runsEnded(1);
+  await thread.compact();
+  const told = await runsEnded(2);
+  await thread.close();
+  const compactions = ofType(told, 'thread.context.compacted').map(({ data }) => data);
+  expect(compactions.map(({ reason }) => reason)).toEqual(['context-length', 'requested']);
+  expect(seenIn(thread, 'on:compaction').map(({ input }) => input)).toEqual(compactions);
 });
 
 test("what is said while the hooks of a run's end still run is answered, or refused, but not lost", async () => {
