@@ -1,14 +1,35 @@
 import { messageOfThrown } from '../core/thrown';
 import type { Tool } from '../tools/define-tool';
+import { doneTool } from '../tools/done';
 import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/toolbox';
-import { isToolset, oddTool } from '../tools/toolset';
+import { isToolset, oddTools } from '../tools/toolset';
 import { withinPatience } from '../tools/within';
 import type { Agent, ToolSource } from './agent';
 
 /** How long a function may take to say which tools there are: it may have to ask a server, and every model call waits for it. */
 const sourceMs = 30_000;
 
-/** An agent's ways to its tools. Throws `TypeError` for a source that can't be one, and for a list or set that makes no toolbox. */
+/** What is wrong with a list or a set, a sentence each. What a function will give is not known beforehand. */
+export function problemsOfTools(source: ToolSource, options: ToolboxOptions): string[] {
+  if (typeof source === 'function') return [];
+  const tools = isToolset(source) ? source.list() : source;
+  const odd = oddTools(tools);
+  if (odd.length > 0) return odd;
+  try {
+    createToolbox(tools, options);
+    return [];
+  } catch (error) {
+    return [messageOfThrown(error)];
+  }
+}
+
+/** The names of a list that is in order; undefined where the tools may be others at the next turn. */
+export function toolNames(source: ToolSource, done: boolean): string[] | undefined {
+  if (!Array.isArray(source) || oddTools(source).length > 0) return undefined;
+  return [...source.map((tool: Tool) => tool.name), ...(done ? [doneTool.name] : [])];
+}
+
+/** An agent's ways to its tools. Throws `TypeError` for a list or set that makes no toolbox. */
 export function agentTools(agent: string, source: ToolSource, options: ToolboxOptions): Pick<Agent, 'toolbox' | 'toolsFor'> {
   const boxOf = toolboxes(agent, options);
   if (typeof source === 'function') {
@@ -40,14 +61,10 @@ function toolboxes(agent: string, options: ToolboxOptions): (tools: readonly Too
   let last: { tools: readonly Tool[]; toolbox: Toolbox } | undefined;
   return (tools) => {
     if (last && sameTools(last.tools, tools)) return last.toolbox;
-    const odd = oddTool(tools);
-    if (odd !== undefined) throw new TypeError(`defineAgent '${agent}': ${odd}`);
-    try {
-      last = { tools: [...tools], toolbox: createToolbox(tools, options) };
-      return last.toolbox;
-    } catch (error) {
-      throw new TypeError(`defineAgent '${agent}': ${messageOfThrown(error)}`);
-    }
+    const problems = problemsOfTools(tools, options);
+    if (problems.length > 0) throw new TypeError(`defineAgent '${agent}': ${problems.join(' ')}`);
+    last = { tools: [...tools], toolbox: createToolbox(tools, options) };
+    return last.toolbox;
   };
 }
 

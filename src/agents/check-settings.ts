@@ -14,19 +14,20 @@ const settingsSchema = z.strictObject({
 const limitsSchema = z.strictObject(
   Object.fromEntries(limitNames.map((name) => [name, (name === 'costUsd' ? z.number().min(0) : count).optional()])),
 );
-const optionsSchema = z.object({
-  atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
-  toolFailure: z.enum(['continue', 'fail']),
-  outputRetries: count,
-  emptyRetries: count.optional(),
-  completionChecks: count,
-  hookErrors: z.number().int().positive(),
-  toolTimeoutMs: z
-    .number()
-    .positive()
-    .max(2 ** 31 - 1)
-    .optional(),
-});
+const optionsSchema = z
+  .object({
+    atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
+    toolFailure: z.enum(['continue', 'fail']),
+    outputRetries: count,
+    emptyRetries: count,
+    completionChecks: count,
+    hookErrors: z.number().int().positive(),
+    toolTimeoutMs: z
+      .number()
+      .positive()
+      .max(2 ** 31 - 1),
+  })
+  .partial();
 const retrySchema = z.strictObject({
   // Temporal's own bound on attempts must stay above it: see workflows/activity-options.ts.
   maxAttempts: z.number().int().positive().max(20).optional(),
@@ -60,6 +61,6 @@ export function problemsOfRetry(retry: unknown): string[] {
 }
 
 /** The options that are one word or one number. */
-export function problemsOfOptions(options: Record<string, unknown>): string[] {
+export function problemsOfOptions(options: object): string[] {
   return optionsSchema.safeParse(options).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
 }

@@ -1,20 +1,15 @@
 import type { AgentFacts } from '../core/agent';
-import { checkName } from '../core/check-input';
 import { retryPolicy } from '../core/failure';
-import type { ToolStrategy } from '../core/tool';
-import type { Hooks } from '../hooks/define-hooks';
+import { isObject } from '../core/json';
 import { defaultToolTimeoutMs } from '../tools/define-tool';
-import type { Permissions } from '../tools/permissions';
-import { isToolset } from '../tools/toolset';
 import type { Agent, AgentDefinition } from './agent';
 import { agentTools } from './agent-tools';
 import { answerFormat } from './answer-format';
-import { problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
+import { isAgentName, problemsOfDefinition } from './check-definition';
 import { stopPolicy } from './stop-policy';
 
 export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOption, ToolSource } from './agent';
 
-const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
 /** What an agent has that says nothing else. What equals it is not among its facts. */
 const defaults = {
   atLimit: 'stop',
@@ -26,40 +21,22 @@ const defaults = {
 
 /** Checks an agent's definition and fills in its defaults. Throws `TypeError` that names the agent and every problem. */
 export function defineAgent(definition: AgentDefinition): Agent {
+  if (!isObject(definition)) throw new TypeError('defineAgent: give an object with at least name, model and instructions.');
+  const problems = problemsOfDefinition(definition);
   const { name, model, instructions, tools = [], output, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9_.-]{1,64}$/.test(name)) {
-    throw new TypeError(`defineAgent: the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'.`);
+  if (problems.length > 0) {
+    const which = isAgentName(name) ? `defineAgent '${name}'` : 'defineAgent';
+    throw new TypeError(`${which}:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
   }
-  const options = withDefaults(definition);
-  const stop = stopPolicy(definition.stop === undefined ? 'immediate' : definition.stop);
-  const hooksProblems = problemsOfHooks(hooks);
-  const permissionsProblems = problemsOfPermissions(permissions);
-  const own = permissionsProblems.length > 0 ? undefined : permissions?.forAgent(name);
+  const { policy: stop } = stopPolicy(definition.stop === undefined ? 'immediate' : definition.stop);
+  const own = permissions?.forAgent(name);
   const box = agentTools(name, tools, {
     timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
-    done: stop.policy.kind === 'done-tool',
+    done: stop.kind === 'done-tool',
     // Permissions that remember for an agent must know for which.
     ...(own && { permissions: own }),
   });
-  const problems = [
-    ...(isText(model) ? [checkName('model', model)].filter((wrong) => wrong !== undefined) : ["model: name one, such as 'openai/gpt-5'"]),
-    ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
-    ...(strategies.includes(strategy)
-      ? []
-      : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
-    ...(workspace === undefined || isText(workspace) ? [] : ['workspace: give the path of a folder']),
-    // Which tools there will be is not known beforehand where they change.
-    ...problemsOfSettings(settings, typeof tools === 'function' || isToolset(tools) ? undefined : box.toolbox.names()),
-    ...problemsOfLimits('limits', limits),
-    ...problemsOfLimits('threadLimits', threadLimits),
-    ...problemsOfRetry(retry),
-    ...problemsOfOptions({ ...options, emptyRetries: definition.emptyRetries, toolTimeoutMs }),
-    ...stop.problems,
-    ...hooksProblems,
-    ...permissionsProblems,
-  ];
-  if (problems.length > 0) throw new TypeError(`defineAgent '${name}':\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
   const answer =
     output === undefined ? undefined : answerFormat(output, (problem) => new TypeError(`defineAgent '${name}': output ${problem}`));
   const agent = {
@@ -69,9 +46,9 @@ export function defineAgent(definition: AgentDefinition): Agent {
     settings: Object.freeze({ ...settings }),
     limits: Object.freeze({ ...limits }),
     threadLimits: Object.freeze({ ...threadLimits }),
-    ...options,
+    ...withDefaults(definition),
     ...(definition.emptyRetries !== undefined && { emptyRetries: definition.emptyRetries }),
-    stop: Object.freeze(stop.policy),
+    stop: Object.freeze(stop),
     ...(answer && { answer }),
     ...(hooks && { hooks }),
     ...(own && { permissions: own }),
@@ -105,21 +82,4 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
 function withDefaults(definition: AgentDefinition): Pick<Agent, keyof typeof defaults> {
   const given = Object.keys(defaults).map((option) => [option, definition[option as keyof typeof defaults]]);
   return { ...defaults, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) };
-}
-
-/** By their shape: a test runner's realms, or two copies of the package, would make `instanceof` lie. */
-function problemsOfHooks(hooks: Hooks | undefined): string[] {
-  const fine = hooks === undefined || (typeof hooks?.ids === 'function' && typeof hooks.run === 'function');
-  return fine ? [] : ['hooks: give what defineHooks returned'];
-}
-
-function problemsOfPermissions(permissions: Permissions | undefined): string[] {
-  const fine =
-    permissions === undefined ||
-    (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function' && typeof permissions.forAgent === 'function');
-  return fine ? [] : ['permissions: give what createPermissions returned'];
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== '';
 }

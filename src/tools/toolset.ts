@@ -21,8 +21,8 @@ export interface Toolset {
 export function createToolset(tools: readonly Tool[] = []): Toolset {
   let current: readonly Tool[] = [];
   const put = (before: readonly Tool[], added: readonly Tool[], where: string) => {
-    const odd = oddTool(added);
-    if (odd !== undefined) throw new TypeError(`${where}: ${odd}`);
+    const odd = oddTools(added);
+    if (odd.length > 0) throw new TypeError(`${where}: ${odd.join(' ')}`);
     current = Object.freeze([...new Map([...before, ...added].map((tool) => [tool.name, tool])).values()]);
   };
   put([], tools, 'createToolset');
@@ -41,9 +41,10 @@ export function isToolset(value: unknown): value is Toolset {
   return typeof value === 'object' && value !== null && mark in value;
 }
 
-/** What is wrong with a list of tools, or undefined. */
-export function oddTool(tools: unknown): string | undefined {
-  if (!Array.isArray(tools)) return 'tools must be a list of what defineTool returned.';
-  const odd = tools.findIndex((tool) => typeof tool !== 'object' || tool === null || typeof tool.parameters !== 'object');
-  return odd === -1 ? undefined : `tools[${odd}] was not made by defineTool.`;
+/** What is wrong with a list of tools, a sentence each. */
+export function oddTools(tools: unknown): string[] {
+  if (!Array.isArray(tools)) return ['tools must be a list of what defineTool returned.'];
+  return tools.flatMap((tool, at) =>
+    typeof tool === 'object' && tool !== null && typeof tool.parameters === 'object' ? [] : [`tools[${at}] was not made by defineTool.`],
+  );
 }

@@ -102,6 +102,7 @@ describe('defineAgent', () => {
     ['no model', { model: ' ' }, /model: name one, such as 'openai\/gpt-5'/],
     ['no instructions', { instructions: undefined }, /instructions: give a text/],
     ['an unknown strategy', { strategy: 'all' }, /strategy: is "all"; use 'by-effect', 'sequential', 'parallel'/],
+    ['a field it has not', { tool: [refund] }, /tool: is not known; did you mean 'tools'\?/],
     ['a misspelt limit', { limits: { turn: 3 } }, /limits\.turn: is not known; did you mean 'turns'\?/],
     ['a negative limit', { limits: { turns: -1 } }, /limits\.turns: /],
     ['a temperature beyond 2', { settings: { temperature: 3 } }, /settings\.temperature: /],
@@ -133,7 +134,7 @@ describe('defineAgent', () => {
     ['a timeout Node has no timer for', { toolTimeoutMs: 2 ** 31 }, /toolTimeoutMs: /],
     ['hooks that are none', { hooks: {} }, /hooks: give what defineHooks returned/],
     ['permissions that are none', { permissions: { allow: [] } }, /permissions: give what createPermissions returned/],
-    ['an answer that is no zod schema', { output: { type: 'object' } }, /defineAgent 'support': output is not a zod schema/],
+    ['an answer that is no zod schema', { output: { type: 'object' } }, /defineAgent 'support':\n- output is not a zod schema/],
     ['an answer that is no object', { output: z.string() }, /output is not an object at its root/],
     [
       'a done of its own where done ends the run',
@@ -143,14 +144,15 @@ describe('defineAgent', () => {
     ['an empty workspace', { workspace: '' }, /workspace: give the path/],
     ['a tool defineTool did not make', { tools: [{ name: 'x' }] }, /tools\[0\] was not made by defineTool/],
     ['tools that are no list', { tools: { refund } }, /tools must be a list/],
-    ['two tools of one name', { tools: [refund, { ...refund }] }, /defineAgent 'support': Two tools are named 'refund'/],
+    ['two tools of one name', { tools: [refund, { ...refund }] }, /defineAgent 'support':\n- Two tools are named 'refund'/],
   ])('refuses %s', (_what, wrong, message) => {
     expect(() => defineAgent({ ...good, ...wrong } as never)).toThrow(message);
   });
 
   test('all problems are told at once', () => {
-    expect(() => defineAgent({ ...good, model: '', limits: { turns: 0.5 }, settings: { maxTokens: 0 } })).toThrow(
-      /model:[\s\S]*maxTokens[\s\S]*limits\.turns/,
+    const wrong = { name: 'a b', model: '', limits: { turns: 0.5 }, settings: { maxTokens: 0 }, tools: [{}, refund, 3], output: {} };
+    expect(() => defineAgent({ ...good, ...wrong, instruction: 'Help.' } as never)).toThrow(
+      /the name "a b"[\s\S]*model:[\s\S]*tools\[0\][\s\S]*tools\[2\][\s\S]*maxTokens[\s\S]*limits\.turns[\s\S]*output is not[\s\S]*instruction: is not known; did you mean 'instructions'\?/,
     );
   });
 });

@@ -1,0 +1,111 @@
+import { checkName } from '../core/check-input';
+import { excerpt } from '../core/json';
+import type { ToolStrategy } from '../core/tool';
+import type { Hooks } from '../hooks/define-hooks';
+import type { Permissions } from '../tools/permissions';
+import type { AgentDefinition } from './agent';
+import { problemsOfTools, toolNames } from './agent-tools';
+import { answerFormat } from './answer-format';
+import { problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
+import { closest } from './closest';
+import { stopPolicy } from './stop-policy';
+
+const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
+
+/** Every field, so that a misspelt one is told. The compiler asks for the missing and refuses the unknown. */
+const fields: Record<keyof AgentDefinition, true> = {
+  name: true,
+  model: true,
+  instructions: true,
+  tools: true,
+  settings: true,
+  limits: true,
+  threadLimits: true,
+  atLimit: true,
+  stop: true,
+  toolFailure: true,
+  output: true,
+  outputRetries: true,
+  emptyRetries: true,
+  completionChecks: true,
+  hooks: true,
+  hookErrors: true,
+  permissions: true,
+  toolTimeoutMs: true,
+  strategy: true,
+  retry: true,
+  workspace: true,
+};
+
+/** What is wrong with a definition, a line each; none when it is fine. */
+export function problemsOfDefinition(definition: AgentDefinition): string[] {
+  const { name, model, instructions, tools = [], stop = 'immediate', output, hooks, permissions, workspace } = definition;
+  const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {} } = definition;
+  const { policy, problems: problemsOfStop } = stopPolicy(stop);
+  const done = policy.kind === 'done-tool';
+  return [
+    ...(isAgentName(name) ? [] : [`the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'`]),
+    ...(isText(model) ? [checkName('model', model)].filter((wrong) => wrong !== undefined) : ["model: name one, such as 'openai/gpt-5'"]),
+    ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
+    ...problemsOfTools(tools, { done }),
+    ...(strategies.includes(strategy)
+      ? []
+      : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
+    ...(workspace === undefined || isText(workspace) ? [] : ['workspace: give the path of a folder']),
+    ...problemsOfSettings(settings, toolNames(tools, done)),
+    ...problemsOfLimits('limits', limits),
+    ...problemsOfLimits('threadLimits', threadLimits),
+    ...problemsOfRetry(retry),
+    ...problemsOfOptions(definition),
+    ...problemsOfStop,
+    ...problemsOfOutput(output),
+    ...problemsOfHooks(hooks),
+    ...problemsOfPermissions(permissions),
+    ...unknownFields(definition),
+  ];
+}
+
+export function isAgentName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
+}
+
+function problemsOfOutput(output: AgentDefinition['output']): string[] {
+  const problems: string[] = [];
+  const refuse = (problem: string) => {
+    problems.push(`output ${problem}`);
+    return new TypeError(problem);
+  };
+  try {
+    if (output !== undefined) answerFormat(output, refuse);
+  } catch (error) {
+    if (problems.length === 0) throw error;
+  }
+  return problems;
+}
+
+/** By their shape: a test runner's realms, or two copies of the package, would make `instanceof` lie. */
+function problemsOfHooks(hooks: Hooks | undefined): string[] {
+  const fine = hooks === undefined || (typeof hooks?.ids === 'function' && typeof hooks.run === 'function');
+  return fine ? [] : ['hooks: give what defineHooks returned'];
+}
+
+function problemsOfPermissions(permissions: Permissions | undefined): string[] {
+  const fine =
+    permissions === undefined ||
+    (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function' && typeof permissions.forAgent === 'function');
+  return fine ? [] : ['permissions: give what createPermissions returned'];
+}
+
+function unknownFields(definition: AgentDefinition): string[] {
+  const known = Object.keys(fields);
+  return Object.keys(definition)
+    .filter((field) => !known.includes(field))
+    .map((field) => {
+      const meant = closest(field, known);
+      return `${excerpt(field, 100)}: is not known${meant ? `; did you mean '${meant}'?` : `. Known: ${known.join(', ')}`}`;
+    });
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
