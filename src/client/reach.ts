@@ -1,5 +1,6 @@
 import { type ConnectionLike, type ConnectionOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import { grpc, grpcCode } from './errors';
+import { renewedChannel } from './renewed-channel';
 
 /** What is needed of a connection. */
 export interface Reachable extends Pick<ConnectionLike, 'withDeadline'> {
@@ -120,4 +121,5 @@ const channelArgs = {
   'grpc.keepalive_time_ms': 10_500,
   'grpc.keepalive_timeout_ms': 3_000,
   'grpc.keepalive_permit_without_calls': 1,
+  channelFactoryOverride: renewedChannel,
 };

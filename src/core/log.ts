@@ -94,12 +94,12 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
   } as unknown as DurableEvent;
 }
 
-/** What the model said in its last messages. */
+/** What the model said in its last messages, to the letter. */
 export function wordsOf(messages: readonly Message[]): string {
   return messages
     .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
-    .join('\n')
-    .trim();
+    .filter((words) => words !== '')
+    .join('\n');
 }
 
 function shell(id: string): AssistantMessage {
