@@ -24,7 +24,7 @@ export interface ThreadInput extends Overrides {
 /** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code; a cancelled one is Canceled. */
 export interface ThreadResult {
   status: Extract<RunStatus, 'completed' | 'incomplete'>;
-  /** The model's last words. */
+  /** The model's last words, without blanks around them; `messages()` has them to the letter. */
   output: string;
   runId: string;
   runs: number;

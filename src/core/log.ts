@@ -94,12 +94,12 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
   } as unknown as DurableEvent;
 }
 
-/** What the model said in its last messages, to the letter. */
+/** What the model said in its last messages, without the blanks around it; the messages themselves have it to the letter. */
 export function wordsOf(messages: readonly Message[]): string {
   return messages
     .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
-    .filter((words) => words !== '')
-    .join('\n');
+    .join('\n')
+    .trim();
 }
 
 function shell(id: string): AssistantMessage {

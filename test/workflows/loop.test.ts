@@ -59,11 +59,6 @@ test('[A1][A2][A5][A9][A10][A11][A13][B16] a run in words has exactly these even
   expect(roles(await thread.messages())).toEqual(['user', 'assistant']);
 });
 
-test('the result has the answer to the letter, with the blanks around it', async () => {
-  const thread = await rig.client.start(bare, scene([say('  Hello. \n')]));
-  expect((await thread.result()).output).toBe('  Hello. \n');
-});
-
 test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has exactly these events, and every step its own id', async () => {
   const thread = await rig.client.start(
     adder,
