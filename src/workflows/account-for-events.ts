@@ -65,6 +65,7 @@ function eventsOfCommands(commands: readonly Command[]): Range {
 interface Task {
   /** Events of history up to its start. */
   length: number;
+  /** When it began; a task that only refused updates after it moves this on. */
   at: string;
   isReplaying: boolean;
   /** Those that leave events. */
@@ -80,8 +81,9 @@ interface Task {
  * A query that has waited in the server's queue may reach a worker with a history that ends in a workflow task which another worker has
  * begun and will lose. The SDK's core takes that task for done. When the task comes again, with more events beside, it goes on from there: it
  * splits the jobs otherwise than any replay, and the thread diverges for good. The events between two tasks tell: `WorkflowTaskTimedOut`
- * stands where `WorkflowTaskCompleted` and the events of our commands would be. A replay is never failed by this, so a thread goes on even
- * where an event is counted wrongly: it costs one replay.
+ * stands where `WorkflowTaskCompleted` and the events of our commands would be. Where the task comes again with nothing beside, core has no
+ * jobs for us, and what was recorded keeps the time of the lost task. Then the next query tells: core's clock has moved on without us.
+ * A replay is never failed by this, so a thread goes on even where an event is counted wrongly: it costs one replay.
  */
 export function accountForEvents(): WorkflowInternalsInterceptor {
   const leavesEvent = eventTeller();
@@ -94,24 +96,35 @@ export function accountForEvents(): WorkflowInternalsInterceptor {
       if (input.batchIndex === 0) jobs = [];
       activation = input.activation;
       jobs.push(...(input.activation.jobs ?? []));
+      if (jobs.some(isQuery) && before && !before.isReplaying && before.at !== timeOf(activation)) throw new Error(replayFirst);
       return next(input);
     },
     concludeActivation(input, next) {
       const { commands } = next(input);
-      if (!activation || jobs.some(({ queryWorkflow }) => queryWorkflow)) return { commands };
-      const { historyLength, timestamp, isReplaying } = activation;
+      if (!activation || jobs.some(isQuery)) return { commands };
+      const { historyLength, isReplaying } = activation;
       const telling = commands.filter(leavesEvent);
-      const task = { length: historyLength ?? 0, at: `${timestamp?.seconds}.${timestamp?.nanos}`, isReplaying: isReplaying === true };
+      const task = { length: historyLength ?? 0, at: timeOf(activation), isReplaying: isReplaying === true };
       if (before && before.length === task.length) {
         before.commands.push(...telling);
         return { commands };
       }
       if (before && !before.isReplaying && before.at !== task.at) check(before, task.length, jobs);
-      if (before && telling.length === 0 && jobs.every(({ doUpdate }) => doUpdate)) before.refusals++;
-      else before = { ...task, commands: telling, refusals: 0 };
+      if (before && telling.length === 0 && jobs.every(({ doUpdate }) => doUpdate)) {
+        before.refusals++;
+        before.at = task.at;
+      } else before = { ...task, commands: telling, refusals: 0 };
       return { commands };
     },
   };
+}
+
+function isQuery({ queryWorkflow }: Job): boolean {
+  return Boolean(queryWorkflow);
+}
+
+function timeOf({ timestamp }: Activation): string {
+  return `${timestamp?.seconds}.${timestamp?.nanos}`;
 }
 
 function check(before: Task, length: number, jobs: readonly Job[]): void {

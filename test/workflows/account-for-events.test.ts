@@ -93,6 +93,20 @@ describe('a task is taken', () => {
   });
 });
 
+describe('a query', () => {
+  const asked = (at: number) => ({ length: at, jobs: [query], commands: [{ respondToQuery: {} }], at });
+
+  test('is answered at the time of the task before it, also of one that refused an update', () => {
+    const refuses = { length: 7, jobs: [update], commands: [rejected] };
+    expect(taken(begun, { ...asked(9), at: begun.length }, refuses, asked(7))).toEqual([true, true, true, true]);
+  });
+
+  test('is failed for a replay where the clock has moved on without a task', () => {
+    expect(taken(begun, asked(9))).toEqual([true, replayFirst]);
+    expect(taken({ ...begun, isReplaying: true }, asked(9))).toEqual([true, true]);
+  });
+});
+
 describe('a task is failed for a replay', () => {
   test.each<[string, Task, Task]>([
     ['when the one before was lost and came again with a signal beside', begun, { length: 7, jobs: [signal] }],
