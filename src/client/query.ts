@@ -1,7 +1,6 @@
 import type { Client, QueryDefinition } from '@temporalio/client';
-import { replayFirst } from '../contract/replay-first';
-import { grpc, grpcCode, wordsOf } from './errors';
 import { type Answerable, persistForWorker } from './persist';
+import { passesByItself } from './thread-errors';
 
 interface Asked<T, Args extends unknown[]> extends Omit<Answerable, 'passes'> {
   threadId: string;
@@ -21,10 +20,4 @@ export function askWorkflow<T, Args extends unknown[]>(client: Client, asked: As
   const { threadId, execution, query, args, what, ...patience } = asked;
   const handle = client.workflow.getHandle(threadId, execution);
   return persistForWorker(client.connection, what, () => handle.query(query, ...args), { ...patience, passes: passesByItself });
-}
-
-/** Failed precondition, beside "no poller": the workflow's task fails at the moment, or its history is not there yet. */
-function passesByItself(error: unknown): boolean {
-  const code = grpcCode(error);
-  return code === grpc.resourceExhausted || code === grpc.failedPrecondition || wordsOf(error).includes(replayFirst);
 }

@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { replayFirst } from '../contract/replay-first';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 
 /** What a failed request to a thread means for whoever made it. */
@@ -46,6 +47,15 @@ export function isNoWorker(error: unknown): boolean {
   const { name } = (error ?? {}) as Error;
   if (name === 'WorkflowUpdateRPCTimeoutOrCancelledError') return true;
   return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test(wordsOf(error)));
+}
+
+/**
+ * Whether a request that a worker must answer may succeed a moment later. Failed precondition, beside "no poller": the workflow's task fails
+ * at the moment, or its history is not there yet.
+ */
+export function passesByItself(error: unknown): boolean {
+  const code = grpcCode(error);
+  return code === grpc.resourceExhausted || code === grpc.failedPrecondition || wordsOf(error).includes(replayFirst);
 }
 
 /** `asked`: something was asked of the thread, which the server may still hand to the next worker. */

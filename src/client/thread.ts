@@ -15,7 +15,7 @@ import { readLog } from './log-pages';
 import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
-import { explain, noWorker } from './thread-errors';
+import { explain, noWorker, passesByItself } from './thread-errors';
 
 export interface Once {
   /**
@@ -217,7 +217,7 @@ export class Thread {
     // Short, because the history has it five times.
     const updateId = (payload as Once).id ? createHash('sha256').update(`${name} ${json}`).digest('base64url').slice(0, 16) : randomId();
     const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
-    const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs };
+    const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs, passes: passesByItself };
     try {
       return await persistForWorker(temporal.connection, name, update, patience);
     } catch (error) {

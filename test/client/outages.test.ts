@@ -90,6 +90,55 @@ test('a connection that died without a word is noticed, and everything goes on o
   expect(Math.max((await events).at, (await listed).at) - cut).toBeLessThan(20_000);
 }, 60_000);
 
+test('a new connection whose bytes are swallowed is given up for another, which gets through', async () => {
+  const thread = await waiting();
+  const client = await behind();
+  // Every connection is reset, and the next one is taken and never answered. It stays so when the network is whole again.
+  proxy.swallow();
+  proxy.cut();
+  const begun = proxy.connections;
+  const approved = client.attach(thread.id).approve('call_1');
+  await until(
+    () => proxy.connections,
+    (connections) => connections > begun,
+  );
+  await proxy.heal();
+  expect(await approved).toMatchObject({ accepted: true });
+}, 40_000);
+
+test('a request to a thread whose workflow task fails is made again until a worker carries the task out', async () => {
+  const own = await startRig({ script, agents: [agent], address: rig.address, client: { requestTimeoutMs: 20_000 } });
+  const thread = await own.client.start(agent, scene([callTools([{ name: 'ask', args: {}, id: 'call_1' }]), say('done')]));
+  await until(
+    () => thread.pending(),
+    (pending) => pending.length === 1,
+  );
+  await own.workers[0]?.stop();
+  const { temporal } = own.client;
+  await temporal.workflow.getHandle(thread.id).signal('pause', {});
+  await failTasks(own, 4);
+  const resumed = thread.resume();
+  await pause(2_000);
+  await own.addWorker();
+  expect(await resumed).toMatchObject({ accepted: true });
+  await thread.cancel();
+}, 60_000);
+
+/** Fails workflow tasks, as a worker with other code does. */
+async function failTasks({ client, taskQueue }: Rig, tasks: number): Promise<void> {
+  const { connection, workflowService } = client.temporal;
+  const { namespace } = client.temporal.options;
+  for (let failed = 0; failed < tasks; failed++) {
+    const { taskToken } = await connection.withDeadline(Date.now() + 30_000, () =>
+      workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name: taskQueue }, identity: 'other code' }),
+    );
+    await workflowService.respondWorkflowTaskFailed({ namespace, taskToken, identity: 'other code', cause: failureCause });
+  }
+}
+
+/** WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR */
+const failureCause = 24;
+
 test('while the server is away every request says so, and none blames a worker', async () => {
   const thread = await waiting();
   const client = await behind({ serverAwayMs: 3_000, requestTimeoutMs: 1_000 });

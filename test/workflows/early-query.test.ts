@@ -1,4 +1,4 @@
-import type { Client, WorkflowHandle, WorkflowService } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { readLog } from '../../src/client/log-pages';
@@ -80,8 +80,8 @@ test('what a worker made of a task that another worker began and lost is never t
 
 /** Takes workflow tasks as a worker would that is killed while it works on them. Queries that come to it are lost as well. */
 async function takeAndLose({ client, taskQueue }: Rig, tasks: number): Promise<void> {
-  const { connection, workflowService, options } = client.temporal as Client & { workflowService: WorkflowService };
-  const namespace = (options as { namespace: string }).namespace;
+  const { connection, workflowService } = client.temporal;
+  const { namespace } = client.temporal.options;
   for (let taken = 0; taken < tasks; ) {
     const request = { namespace, taskQueue: { name: taskQueue }, identity: 'lost' };
     const task = await connection.withDeadline(Date.now() + 20_000, () => workflowService.pollWorkflowTaskQueue(request));
