@@ -42,10 +42,11 @@ export type ShellArguments = z.output<typeof shellInput>;
 /**
  * Runs a command in bash: output and errors in the order they were written, then `[exit code: N]` if it is not 0. Too much output keeps
  * its beginning and its end. On timeout and cancel the whole process group is stopped and the output so far is kept; what a command
- * leaves in the background ends with it. Input is closed.
+ * leaves in the background ends with it, but for what `CommandProcesses` names. Input is closed.
  *
  * This is not a sandbox. `workdir` is confined, the command is not: it can read and change whatever the worker's user can, secrets in the
- * worker's memory included. Run the worker in a container, and as a user, that may do no more than the agent may.
+ * worker's environment and memory included; docs/tools.md has a table. Run the worker in a container, and as a user, that may do no more
+ * than the agent may.
  */
 export function createShell({ environment = {}, approval = 'never' }: ShellOptions = {}): Tool {
   return defineTool({

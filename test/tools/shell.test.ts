@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readFile as readText, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createShell } from '../../src/tools/shell';
@@ -20,6 +20,17 @@ function alive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Processes with this in their environment. */
+function withVariable(entry: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry);
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** The process id a command wrote into a file of its workspace. */
@@ -138,18 +149,27 @@ describe('shell', () => {
     await until('it is gone', () => !alive(pid));
   });
 
-  test('a process that left the group and keeps the output open does not keep the call either', async () => {
+  test.each([
+    ['keeps the output open', "setsid sh -c 'echo $$ > pid; exec sleep 60' &"],
+    ['is a daemon', "(setsid sh -c 'echo $$ > pid; exec sleep 60' > /dev/null 2>&1 < /dev/null &) &"],
+    ['ignores being told to end', `setsid sh -c 'trap "" TERM HUP; echo $$ > pid; while :; do sleep 0.05; done' > /dev/null 2>&1 &`],
+    ['begins others all the time', "setsid sh -c 'echo $$ > pid; while :; do setsid sleep 60 & sleep 0.001; done' > /dev/null 2>&1 &"],
+  ])('a process that left the group and %s ends with its command', async (_what, leave) => {
     const workspace = await newFolder();
     const started = performance.now();
-    expect(
-      await told(
-        shell,
-        { command: "setsid sh -c 'echo $$ > pid; exec sleep 60' & until [ -s pid ]; do sleep 0.01; done; echo done" },
-        { workspace },
-      ),
-    ).toBe('done');
+    const mark = `LONGHAUL_TEST_MARK=${workspace}`;
+    const marked = createShell({ environment: { LONGHAUL_TEST_MARK: workspace } });
+    expect(await told(marked, { command: `${leave} until [ -s pid ]; do sleep 0.01; done; echo done` }, { workspace })).toBe('done');
     expect(performance.now() - started).toBeLessThan(30_000);
-    process.kill(await pidIn(join(workspace, 'pid')), 'SIGKILL');
+    expect(alive(await pidIn(join(workspace, 'pid')))).toBe(false);
+    expect(withVariable(mark)).toEqual([]);
+  });
+
+  test('a process that left the group and cleared its environment ends with its command, where it was seen before', async () => {
+    const workspace = await newFolder();
+    const command = `env -i setsid sh -c 'echo $$ > pid; exec sleep 60' > /dev/null 2>&1 & until [ -s pid ]; do sleep 0.01; done; sleep 1.5; echo done`;
+    expect(await told(shell, { command }, { workspace })).toBe('done');
+    expect(alive(await pidIn(join(workspace, 'pid')))).toBe(false);
   });
 
   test('output without end keeps its beginning and its end, in bounded memory', async () => {
