@@ -104,7 +104,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       lastCall = setTimeout(
         () => {
           child.off('close', finish);
-          finish();
+          void finish();
         },
         stop.why() ? killGraceMs : drainMs,
       );
