@@ -59,7 +59,7 @@ const tools = {
   'a pattern that backtracks': taking({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }, () => ({
     a: `${'a'.repeat(34)}!`,
   })),
-  'unique items, 200,000 objects': taking({ type: 'object', properties: { a: { type: 'array', uniqueItems: true } } }, () => ({
+  'unique items, 100,000 objects': taking({ type: 'object', properties: { a: { type: 'array', uniqueItems: true } } }, () => ({
     a: Array.from({ length: 100_000 }, (_, i) => ({ i })),
   })),
   'forms that refer to each other': taking(

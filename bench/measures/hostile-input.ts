@@ -63,7 +63,7 @@ const answers: Record<string, { status?: number; body: () => Iterable<string> }>
       repeat(event({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f' }, extra_content: { x: 'e'.repeat(100_000) } }] }), 1_000),
   },
   '100 MB of empty lines': { body: () => repeat(':\n\n'.repeat(20_000), 1_700) },
-  'an event 1,000,000 levels deep': { body: () => [`data: {"choices":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}\n\n`] },
+  'an event 900,000 levels deep': { body: () => [`data: {"choices":${'['.repeat(900_000)}${']'.repeat(900_000)}}\n\n`] },
   'arguments as an object 20,000 levels deep': {
     body: () => [
       `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}}}]}}]}\n\n`,
