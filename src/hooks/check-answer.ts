@@ -19,7 +19,7 @@ type Check = (value: unknown) => string | undefined;
 const maxInstructionBytes = 500_000;
 const maxWordBytes = 4_000;
 /** More than any answer may have: the fields say themselves which of them is too large. */
-const mostChars = 4_000_000;
+const mostChars = 2_500_000;
 
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `must be true or false; it is ${show(value)}`);
 const anything: Check = () => undefined;
