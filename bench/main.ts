@@ -6,12 +6,13 @@ import { type Billed, measureActions } from './measures/actions';
 import { type Approvals, measureApprovals } from './measures/approvals';
 import { type Cancels, measureCancels } from './measures/cancel';
 import type { HistoryFacts } from './measures/history';
+import { type Hostile, measureHostileInput } from './measures/hostile-input';
 import { measurePace, type PaceRound } from './measures/pace';
 import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cancel', 'takeover', 'actions', 'approvals'] as const;
+const parts = ['pace', 'resume', 'cancel', 'takeover', 'actions', 'approvals', 'hostile-input'] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -33,6 +34,7 @@ export interface Results {
   takeoverMs: number[];
   billed?: Billed;
   approvals?: Approvals;
+  hostile?: Hostile[];
   /** Parts that could not be measured to their end, with the reason. */
   failures: string[];
 }
@@ -158,6 +160,9 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
   await take('approvals', async () => {
     say(`approvals: ${plan.decisions} decisions, and ${plan.crowd} threads at once`);
     results.approvals = await measureApprovals(rig, plan);
+  });
+  await take('hostile-input', async () => {
+    results.hostile = await measureHostileInput((input) => say(`hostile input, ${input}`));
   });
   return results;
 }

@@ -1,6 +1,7 @@
 import type { Results } from './main';
 import { type Actions, actionKinds, type Billed, sumOf } from './measures/actions';
 import type { Approvals } from './measures/approvals';
+import type { Hostile } from './measures/hostile-input';
 import { median, quantile, show } from './numbers';
 import { type Contender, contenders } from './rig';
 
@@ -103,7 +104,7 @@ function pace(results: Results): string[] {
   ];
 }
 
-function rest({ resume, cancels, takeoverMs, billed, approvals, bundleBytes }: Results): string[] {
+function rest({ resume, cancels, takeoverMs, billed, approvals, hostile, bundleBytes }: Results): string[] {
   const sections: string[] = [];
   if (resume.length > 0) {
     const row = (contender: Contender): Row => {
@@ -136,8 +137,28 @@ function rest({ resume, cancels, takeoverMs, billed, approvals, bundleBytes }: R
   if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
   if (billed) sections.push(ofActions(billed));
   if (approvals) sections.push(...ofApprovals(approvals));
+  if (hostile) sections.push(ofHostile(hostile));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
   return sections;
+}
+
+function ofHostile(hostile: Hostile[]): string {
+  const ms = (value: number) => (Number.isNaN(value) ? undefined : show(value));
+  return table(
+    'Hostile input',
+    ['', 'longest stall, ms', 'as the clock saw it, ms', 'memory above idle, MB', 'in all, ms', 'how it ended'],
+    hostile.map((one) => [one.input, ms(one.stallMs), ms(one.delayMs), show(one.peakMb), ms(one.ms), oneLine(one.ended)]),
+  );
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ').replaceAll('|', '/');
+  return line.length > 160 ? `${line.slice(0, 160)}…` : line;
+}
+
+/** What did not end stalled for longer than anything. */
+function worst(values: number[]): number {
+  return Math.max(...values.map((value) => (Number.isNaN(value) ? Number.POSITIVE_INFINITY : value)));
 }
 
 function ofActions({ run, turn, call }: Billed): string {
@@ -186,7 +207,7 @@ interface Target {
 }
 
 function targetsOf(results: Results): Target[] {
-  const { histories, cancels, takeoverMs, billed, approvals, bundleBytes } = results;
+  const { histories, cancels, takeoverMs, billed, approvals, hostile, bundleBytes } = results;
   const { decisionMs = [], cost, crowd } = approvals ?? {};
   const bytes = histories.longhaul?.at.find((entry) => entry.turn === 100)?.bytes;
   const flat = median(results.pace.filter((round) => round.contender === 'longhaul').map((round) => round.late / round.early));
@@ -214,6 +235,8 @@ function targetsOf(results: Results): Target[] {
     { name: 'events of an approval', value: cost?.events, below: 9 },
     { name: 'waiting threads that did not end right', value: crowd && crowd.threads - crowd.completed, below: 0 },
     { name: 'waiting threads, from the kill to the last end', value: crowd && crowd.doneMs / 1_000, below: 25, unit: ' s' },
+    { name: 'hostile input, longest stall', value: hostile && worst(hostile.map((one) => one.stallMs)), below: 200, unit: ' ms' },
+    { name: 'hostile input, memory above idle', value: hostile && worst(hostile.map((one) => one.peakMb)), below: 300, unit: ' MB' },
     { name: 'workflow bundle', value: bundleBytes.longhaul / 1e6, below: 1.9, unit: ' MB' },
   ];
 }

@@ -19,12 +19,12 @@ export interface Config {
   drainMs?: number;
   /** `LLM_COST_LIMIT`: US dollars that a run may cost where its agent says nothing. 0 means nothing at all. */
   costLimitUsd?: number;
-  /** All of it: what commands of the built-in agent inherit, less what looks like a secret. */
-  environment: Record<string, string | undefined>;
+  /** `LONGHAUL_PASS_ENV`: names of variables that commands of the built-in agent are given. */
+  passEnv: string[];
 }
 
 export interface OpenAiConfig {
-  /** `OPENAI_API_KEY` */
+  /** `OPENAI_API_KEY`. There for whoever asks for it by name: what is printed, copied or written as JSON is without it. */
   apiKey?: string;
   /** `OPENAI_BASE_URL`: any server that speaks OpenAI's Chat Completions. */
   baseUrl?: string;
@@ -38,12 +38,11 @@ export interface OpenAiConfig {
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const read = (name: string) => env[name]?.trim() || undefined;
   return {
-    openai: {
-      apiKey: read('OPENAI_API_KEY'),
+    openai: withKey(read('OPENAI_API_KEY'), {
       baseUrl: read('OPENAI_BASE_URL'),
       organization: read('OPENAI_ORG_ID'),
       project: read('OPENAI_PROJECT_ID'),
-    },
+    }),
     temporalAddress: read('TEMPORAL_ADDRESS'),
     workspace: read('LONGHAUL_WORKSPACE'),
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
@@ -53,8 +52,17 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
     drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),
     costLimitUsd: dollars('LLM_COST_LIMIT', read('LLM_COST_LIMIT')),
-    environment: env,
+    passEnv: read('LONGHAUL_PASS_ENV')?.split(/[\s,]+/) ?? [],
   };
+}
+
+function withKey(apiKey: string | undefined, settings: OpenAiConfig): OpenAiConfig {
+  return Object.defineProperty(settings, 'apiKey', { get: () => apiKey, enumerable: false });
+}
+
+/** Variables of the environment by their names; one that is unset is left out. */
+export function readVariables(names: readonly string[], env: Record<string, string | undefined> = process.env): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
 function dollars(name: string, text: string | undefined): number | undefined {

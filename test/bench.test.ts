@@ -27,5 +27,7 @@ test('the bench measures on a server of its own, prints Markdown and saves every
 test('the bench names the parts there are when it is asked for another', () => {
   const { status, stderr } = bench('--only', 'everything');
   expect(status).toBe(1);
-  expect(stderr).toContain('--only everything: there is no such part. The parts are pace, resume, cancel, takeover, actions, approvals.');
+  expect(stderr).toContain(
+    '--only everything: there is no such part. The parts are pace, resume, cancel, takeover, actions, approvals, hostile-input.',
+  );
 });

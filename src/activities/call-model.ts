@@ -5,6 +5,7 @@ import { type Activities, type CallModelRequest, failureTypes, type ModelStep, t
 import { bounds } from '../core/bounds';
 import { type CallIds, callIds } from '../core/call-ids';
 import { type Message, noUsage, type ToolCall, type Usage } from '../core/message';
+import { grownText } from '../core/text';
 import { factsOfThrown, messageOfThrown } from '../core/thrown';
 import type { Verdict } from '../core/tool';
 import { addWaste, charactersOf } from '../core/waste';
@@ -168,14 +169,14 @@ async function instructionsOf({ name, instructions }: Agent, { threadId }: Step)
   }
 }
 
-/** What heartbeats carry of a long text: its end, for whoever watches it grow. */
-const longestSnapshot = 32_000;
+/** What heartbeats carry of a long text at least: so much of its end, for whoever watches it grow. */
+const longestSnapshot = 16_000;
 
 function deltas({ runId, messageId, turn }: CallModelRequest, ids: CallIds, step: Step, progress: StepProgress): Attempt['show'] {
   const { attempt } = step;
   const show = (delta: ModelDelta) => {
     const index = show.count++;
-    if (delta.type === 'text') progress.text = ((progress.text ?? '') + delta.text).slice(-longestSnapshot);
+    if (delta.type === 'text') progress.text = grownText(progress.text ?? '', delta.text, longestSnapshot);
     step.publish('thread.message.delta', runId, {
       messageId,
       turn,

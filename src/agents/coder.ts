@@ -15,7 +15,7 @@ export interface CoderOptions {
   model?: string;
   settings?: ModelSettings;
   limits?: Limits;
-  /** Passed on to commands, less its secrets. Default: nothing of the worker's. */
+  /** Variables for commands, as they are, beside the plain ones. Nothing of the worker's environment is passed on otherwise. */
   environment?: Environment;
   /** Who must agree to a command. Default `never`. */
   shellApproval?: ApprovalRule<ShellArguments>;

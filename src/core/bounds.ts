@@ -16,6 +16,8 @@ export const bounds = {
   factsBytes: 200_000,
   /** Messages that are passed to a model call with its arguments, where it could not ask for them; settings, tools and rules go with them. */
   inlineBytes: 800_000,
+  /** JSON of what a tool returned: how much of it is written. The model sees the beginning and the end of that. */
+  outputChars: 250_000,
   /** What a tool says of its progress. Heartbeats carry it. */
   progressChars: 4_000,
   /** How deep objects and lists may be nested in what comes from outside. */
@@ -31,6 +33,20 @@ export const bounds = {
   failureCauses: 20,
   /** Of one failed attempt at a model call; the step's event has them all. */
   attemptMessageChars: 1_000,
+
+  /** What a provider sends in answer to one call: all of it, and the events in it. They are read and forgotten. */
+  streamBytes: 128_000_000,
+  streamEvents: 500_000,
+  /** One event of the stream, and one line of it: room for a whole answer, with what JSON escapes in it. */
+  eventChars: 2_000_000,
+  /** What is not an event stream: how much of it is looked at. */
+  preambleBytes: 4_000_000,
+  /** What is read of the body of an error. */
+  errorBodyBytes: 64_000,
+  /** What a model thinks aloud. It is shown and not kept. */
+  reasoningChars: 4_000_000,
+  /** What a provider wants to see again with the answer, as JSON. */
+  opaqueChars: 400_000,
 
   /** Ids that models and providers choose; longer ones are replaced. */
   callIdChars: 200,

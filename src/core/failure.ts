@@ -1,6 +1,16 @@
 /** Kinds of trouble with a model provider. Each is the `type` of the failure that the activity raises, so it is what the history shows. */
 export const retryableKinds = ['rate-limit', 'overloaded', 'server', 'timeout', 'connection', 'truncated-stream', 'empty'] as const;
-export const finalKinds = ['auth', 'permission', 'bad-request', 'context-length', 'quota', 'content-filter', 'not-found'] as const;
+export const finalKinds = [
+  'auth',
+  'permission',
+  'bad-request',
+  'context-length',
+  'quota',
+  'content-filter',
+  'not-found',
+  /** It sent more than a call takes, and would send it again. */
+  'too-large',
+] as const;
 
 export type FailureKind = (typeof retryableKinds)[number] | (typeof finalKinds)[number];
 

@@ -23,6 +23,15 @@ export function shortText(text: string, max: number): string {
   return wellFormed(excerpt(text, max));
 }
 
+/**
+ * The end of a text that grows, at least its last `max` characters and at most twice as many. Only now and then is it cut: a cut with each
+ * piece would copy all that is kept for each piece.
+ */
+export function grownText(text: string, piece: string, max: number): string {
+  const whole = text + piece;
+  return whole.length > 2 * max ? whole.slice(-max) : whole;
+}
+
 /** A text cut to so many bytes of UTF-8 JSON, without its quotes, and saying so where it was cut. */
 export function shortBytes(text: string, max: number): string {
   const whole = wellFormed(text.slice(0, max + 1));

@@ -1,3 +1,6 @@
+import { bounds } from './bounds';
+import { writeJson } from './write-json';
+
 /** What can be said of a thrown value. */
 export interface ThrownFacts {
   name: string;
@@ -38,8 +41,8 @@ export function messageOfThrown(thrown: unknown): string {
 
 function asText(thrown: object): string | undefined {
   try {
-    const text = JSON.stringify(thrown);
-    return text === undefined || text === '{}' || text === '[]' ? undefined : text;
+    const { text } = writeJson(thrown, bounds.failureMessageChars) ?? { text: '{}' };
+    return text === '{}' || text === '[]' ? undefined : text;
   } catch {
     return undefined;
   }

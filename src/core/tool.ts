@@ -118,7 +118,10 @@ export function toContent(value: unknown): Content {
   return JSON.stringify(value ?? null) ?? 'null';
 }
 
-function isParts(value: unknown): value is Extract<Content, unknown[]> {
+/** Parts of one result, so that many small ones can't be large together. */
+export const maxParts = 500;
+
+export function isParts(value: unknown): value is Extract<Content, unknown[]> {
   return (
     Array.isArray(value) &&
     value.length > 0 &&

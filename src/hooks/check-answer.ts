@@ -7,7 +7,7 @@ import type { Content } from '../core/message';
 import { wellFormedJson } from '../core/text';
 import { checkSettings } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
-import { toContent } from '../core/tool';
+import { boundedContent, writeJson } from '../core/write-json';
 import { problemOfAsk } from './check-ask';
 
 export type Fields = Record<string, unknown>;
@@ -18,6 +18,8 @@ type Check = (value: unknown) => string | undefined;
 /** Merged answers are one payload, of which the server takes 2 MiB: the largest fields of one name stay below it together. */
 const maxInstructionBytes = 500_000;
 const maxWordBytes = 4_000;
+/** More than any answer may have: the fields say themselves which of them is too large. */
+const mostChars = 2_500_000;
 
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `must be true or false; it is ${show(value)}`);
 const anything: Check = () => undefined;
@@ -108,14 +110,24 @@ function check(name: HookName, value: unknown, cap: (content: Content) => Conten
 function plain(name: HookName, value: Fields, cap: (content: Content) => Content): Fields {
   const { content, mockResult } = value;
   const results: Fields = {};
-  if (name === 'after:tool' && content !== undefined) results.content = cap(toContent(content));
+  if (name === 'after:tool' && content !== undefined) results.content = cap(boundedContent(content));
   if (name === 'before:tool' && mockResult !== undefined) results.mockResult = short(mockResult, cap);
-  return wellFormedJson(JSON.parse(JSON.stringify({ ...value, ...results })) as Fields, bounds.payloadDepth);
+  const { text, isCut } = writeJson({ ...value, ...results }, mostChars) ?? { text: '{}', isCut: false };
+  if (isCut) throw new RangeError(`it has more than ${mostChars} characters`);
+  return wellFormedJson(JSON.parse(text) as Fields, bounds.payloadDepth);
 }
 
 /** The value itself, be it false or 0, unless the model would see too much of it. */
 function short(value: unknown, cap: (content: Content) => Content): unknown {
-  const whole = toContent(value);
+  const whole = boundedContent(value);
   const capped = cap(whole);
-  return JSON.stringify(capped) === JSON.stringify(whole) ? value : capped;
+  return isSame(capped, whole) ? value : capped;
+}
+
+/** A text, or parts, of which nothing was cut. */
+function isSame(a: Content, b: Content): boolean {
+  if (typeof a === 'string' || typeof b === 'string') return a === b;
+  const said = (part: Content[number] | undefined) =>
+    typeof part === 'string' || !part ? part : part.type === 'text' ? part.text : part.url;
+  return a.length === b.length && a.every((part, at) => said(part) === said(b[at]));
 }

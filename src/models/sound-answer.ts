@@ -18,7 +18,10 @@ export function soundAnswer(given: unknown): ModelAnswer {
   if (typeof text !== 'string') throw unusable('its text is no text');
   if (!Array.isArray(toolCalls)) throw unusable('its tool calls are no list');
   if (toolCalls.length > bounds.callsPerAnswer) {
-    throw unusable(`it has ${toolCalls.length} tool calls; at most ${bounds.callsPerAnswer} are followed`);
+    throw new ModelFailure(
+      'too-large',
+      `The provider's answer has ${toolCalls.length} tool calls; at most ${bounds.callsPerAnswer} are followed.`,
+    );
   }
   const kept = opaque === undefined || opaque === null ? undefined : soundOpaque(opaque);
   return {

@@ -1,10 +1,11 @@
 import type { EphemeralEvent } from '../core/event';
+import { grownText } from '../core/text';
 
 type Delta = EphemeralEvent<'thread.message.delta'>;
 type Progress = EphemeralEvent<'agent.tool.progress'>;
 
-/** What is kept of a long text: its end. */
-const longestText = 32_000;
+/** What is kept of a long text at least: so much of its end. */
+const longestText = 16_000;
 
 /** What each step under way has said so far, for whoever comes later. */
 export class StepsUnderWay {
@@ -54,5 +55,5 @@ export class StepsUnderWay {
 }
 
 function joined(before: string | undefined, chunk: string | undefined): string | undefined {
-  return before === undefined && chunk === undefined ? undefined : ((before ?? '') + (chunk ?? '')).slice(-longestText);
+  return before === undefined && chunk === undefined ? undefined : grownText(before ?? '', chunk ?? '', longestText);
 }

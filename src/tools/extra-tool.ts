@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../core/tool';
 import type { Tool } from './define-tool';
-import { toolInput } from './tool-input';
+import { foreignInput } from './tool-input';
 
 /** Tools that came with threads, compiled; few, because a schema is compiled in a millisecond or two and any thread may bring others. */
 const compiled = new Map<string, Tool>();
@@ -27,7 +27,7 @@ export function extraTool(specs: readonly ToolSpec[], name: string): Tool | unde
 function toolOf({ name, description, parameters }: ToolSpec): Tool {
   const unusable = (problem: string) => new Error(`its schema, which came with the thread, ${problem}`);
   try {
-    return { name, description, effect: 'once', ...toolInput(parameters, undefined, unusable) };
+    return { name, description, effect: 'once', ...foreignInput(parameters, unusable) };
   } catch (error) {
     return { name, description, effect: 'once', parameters, check: () => Promise.reject(error) };
   }

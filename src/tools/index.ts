@@ -23,7 +23,6 @@ export type { Execution, ToolHost } from './run-tool';
 export type { ShellArguments, ShellOptions } from './shell';
 export { createShell } from './shell';
 export type { Environment } from './shell-environment';
-export { withoutSecrets } from './shell-environment';
 export type { Suspended, SuspendOptions } from './suspend';
 export { suspend } from './suspend';
 export { ToolFailure, ToolTimeoutError } from './tool-failure';

@@ -1,6 +1,7 @@
 import { bytesOf } from '../core/context/carry';
 import type { Content, Part } from '../core/message';
 import { wellFormed } from '../core/text';
+import { maxParts } from '../core/tool';
 
 /** What one tool result may bring into the conversation, in bytes of UTF-8. */
 export const maxOutputBytes = 50 * 1024;
@@ -11,11 +12,13 @@ const markerBytes = 64;
 
 /** A text of at most `max` bytes (at least 128): whole if it fits, else its beginning and its end around a line that says how much is missing. */
 export function capText(text: string, max = maxOutputBytes): string {
-  const bytes = Buffer.from(text);
+  const total = Buffer.byteLength(text);
   // Half of a surrogate pair, which no encoder writes as it is, becomes a replacement character here too.
-  if (bytes.length <= max) return wellFormed(text);
+  if (total <= max) return wellFormed(text);
   const half = Math.floor((Math.max(max, 2 * markerBytes) - markerBytes) / 2);
-  return headAndTail(bytes.subarray(0, half), bytes.subarray(bytes.length - half), bytes.length);
+  // So many characters have so many bytes at least. The middle is not copied, however long it is.
+  const [head, tail] = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(-half))];
+  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total);
 }
 
 /** Joins the first and the last bytes of `total`, cut back to whole lines where there is one near the cut, to whole characters otherwise. */
@@ -27,9 +30,6 @@ export function headAndTail(head: Buffer, tail: Buffer, total: number): string {
   return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}[... ${left} bytes left out ...]\n${tail.toString('utf8', start)}`;
 }
 
-/** Parts of one result, so that many small ones can't be large together. */
-export const maxParts = 500;
-
 /** Caps text parts together and leaves out images that are too large, and parts that are too many. Says what is missing in the place where it is missing. */
 export function capContent(content: Content, max = maxOutputBytes): Content {
   if (typeof content === 'string') return capText(content, max);
@@ -38,8 +38,8 @@ export function capContent(content: Content, max = maxOutputBytes): Content {
   let leftOut = 0;
   const parts = content.slice(0, maxParts).flatMap((part): Part[] => {
     if (part.type === 'image') {
-      // As it will stand in a payload, where quotes and control characters take more room than in memory.
-      const size = bytesOf(part.url);
+      // As it will stand in a payload, where quotes and control characters take more room than in memory. It is never less than its length.
+      const size = part.url.length > images ? part.url.length : bytesOf(part.url);
       if (size > images) return [{ type: 'text', text: `[image left out: ${size} bytes, too large for the conversation]` }];
       images -= size;
       const { url, detail } = part;
@@ -54,8 +54,9 @@ export function capContent(content: Content, max = maxOutputBytes): Content {
     text -= Buffer.byteLength(capped);
     return [{ type: 'text', text: capped }];
   });
-  for (const part of content.slice(maxParts)) leftOut += bytesOf(part);
-  return leftOut === 0 ? parts : [...parts, { type: 'text', text: `[... ${leftOut} bytes left out ...]` }];
+  if (leftOut > 0) parts.push({ type: 'text', text: `[... ${leftOut} bytes left out ...]` });
+  if (content.length > maxParts) parts.push({ type: 'text', text: `[... parts after the first ${maxParts} left out ...]` });
+  return parts;
 }
 
 const details: readonly unknown[] = ['auto', 'low', 'high'];

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import type { Content, ToolCall } from '../core/message';
 import { textOf } from '../core/message';
 import { shortText } from '../core/text';
-import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
+import type { ToolError, ToolOutcome } from '../core/tool';
+import { boundedContent } from '../core/write-json';
 import type { Dependencies, Tool, ToolContext } from './define-tool';
 import { capContent } from './output-cap';
 import { isSuspended } from './suspend';
@@ -79,14 +80,14 @@ function finished(tool: Tool, end: End, took: (outcome: ToolOutcome) => ToolOutc
     const { error } = end;
     if (isToolFailure(error)) {
       const { status = 'failed' } = error.details;
-      return { outcome: took(failed(errorFacts(error), { status, content: toContent(error.content) })), threw: false };
+      return { outcome: took(failed(errorFacts(error), { status, content: boundedContent(error.content) })), threw: false };
     }
     return { outcome: took(failed(errorFacts(error), { content: errorContent(error) })), threw: true };
   }
   const value = end.kind === 'value' ? end.value : undefined;
   try {
     const [result, more] = isSuspended(value) ? [value.result, { suspend: value.suspension }] : [value, {}];
-    return { outcome: took({ status: 'success', content: capContent(toContent(result)), ...more }), threw: false };
+    return { outcome: took({ status: 'success', content: capContent(boundedContent(result)), ...more }), threw: false };
   } catch (error) {
     const message = `Tool '${tool.name}' returned a value that can't be written as JSON: ${errorFacts(error).message}`;
     return { outcome: took(failed({ name: 'UnserializableToolResultError', message })), threw: false };
@@ -106,7 +107,7 @@ function lastWords(end: End): string {
   if (end.kind === 'abandoned' || end.value === undefined || end.value === null) return '';
   try {
     // Cut short, it can't ask for a rest any more; what it has to tell counts.
-    return textOf(toContent(isSuspended(end.value) ? end.value.result : end.value));
+    return textOf(boundedContent(isSuspended(end.value) ? end.value.result : end.value));
   } catch {
     return '';
   }

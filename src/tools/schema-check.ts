@@ -1,67 +1,116 @@
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020';
-import addFormats from 'ajv-formats';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { ErrorObject } from 'ajv';
 import type { JsonObject } from '../core/json';
+import { compile, threadName } from './schema-thread.js';
 import { firstProblems, pathOf } from './zod-problems';
 
-type Dialect = 'draft-07' | '2020-12';
+/** What is wrong with a value, a line each; none when it fits. Rejects where it can't be told, or not in time. */
+export type SchemaCheck = (value: unknown) => Promise<string[]>;
 
-// Not strict: schemas written for other systems have keywords of theirs.
-const options: Options = { strict: false, allErrors: true, logger: false };
-const makers: Record<Dialect, () => Ajv> = {
-  'draft-07': () => addFormats(new Ajv(options)),
-  '2020-12': () => addFormats(new Ajv2020(options)),
-};
-const shared = new Map<Dialect, Ajv>();
-
-/** What is wrong with a value, a line each; none when it fits. */
-export type SchemaCheck = (value: unknown) => string[];
-
-/** Compiles a schema that needs no other. Throws an `Error` that says why it is none. */
+/** A check against a schema that needs no other, which need not be one: then each check rejects. */
 export function schemaCheck(schema: JsonObject): SchemaCheck {
-  const validate = compile(schema);
-  return (value) => (validate(value) ? [] : firstProblems([...new Set((validate.errors ?? []).map(words))]));
+  const text = JSON.stringify(schema);
+  return async (value) => {
+    const errors = await inThread({ schema: text, value });
+    return firstProblems([...new Set(errors.map(words))]);
+  };
 }
 
-function compile(schema: JsonObject): ValidateFunction {
-  if (JSON.stringify(schema).includes('"$async"')) throw new Error('$async is not part of JSON Schema');
-  const dialect = dialectOf(schema.$schema);
-  if (dialect) return compileAs(dialect, schema);
+/** Throws an `Error` that says why something is no schema. */
+export function mustBeSchema(schema: JsonObject): void {
+  compile(schema);
+}
+
+/** A thousand times what a check takes; what takes longer does not end. The event loop does not wait for it. */
+const checkMs = 2_000;
+/** A thread that nobody needs is ended: it takes some megabytes. */
+const idleMs = 30_000;
+const threadMb = 128;
+
+type SchemaError = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'message'>;
+type Asked = { schema: string; value: unknown };
+type Answer = { errors: SchemaError[] } | { thrown: string };
+
+/** One check at a time, so that one that does not end can be ended alone. */
+let turn: Promise<unknown> = Promise.resolve();
+let thread: SchemaThread | undefined;
+let idle: NodeJS.Timeout | undefined;
+
+function inThread(asked: Asked): Promise<SchemaError[]> {
+  const mine = turn.then(() => check(asked));
+  turn = mine.catch(() => undefined);
+  return mine;
+}
+
+async function check(asked: Asked): Promise<SchemaError[]> {
+  clearTimeout(idle);
+  thread ??= new SchemaThread();
   try {
-    return compileAs('2020-12', schema);
-  } catch (error) {
+    const answer = await thread.ask(asked);
+    if ('thrown' in answer) throw new Error(answer.thrown);
+    return answer.errors;
+  } finally {
+    if (thread.hasEnded) thread = undefined;
+    else idle = setTimeout(endThread, idleMs).unref();
+  }
+}
+
+function endThread(): void {
+  thread?.end(new Error('the thread was idle'));
+  thread = undefined;
+}
+
+/** The other end of `schema-thread.js`. It keeps the process alive only while it is asked something. */
+class SchemaThread {
+  hasEnded = false;
+  readonly #worker: Worker;
+  readonly #ready: Promise<Answer>;
+  #waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
+
+  constructor() {
+    this.#worker = new Worker(join(__dirname, 'schema-thread.js'), {
+      workerData: threadName,
+      // What this process was started with (a loader, say) is not for the thread, and nothing of the environment either.
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: threadMb },
+    });
+    this.#worker.on('message', (answer: Answer) => this.#waiting?.resolve(answer));
+    this.#worker.on('error', (error) => this.end(new Error(`the check against the schema ended early: ${error.message}`)));
+    this.#worker.on('exit', () => this.end(new Error('the check against the schema ended early')));
+    this.#ready = this.#next();
+  }
+
+  async ask(asked: Asked): Promise<Answer> {
+    this.#worker.ref();
+    await this.#ready;
+    const deadline = setTimeout(() => this.end(new Error(`the check against the schema took more than ${checkMs / 1_000} s`)), checkMs);
     try {
-      return compileAs('draft-07', schema);
-    } catch {
-      throw error;
+      const answer = this.#next();
+      this.#worker.postMessage(asked);
+      return await answer;
+    } finally {
+      clearTimeout(deadline);
+      this.#worker.unref();
     }
   }
-}
 
-function dialectOf($schema: unknown): Dialect | undefined {
-  if ($schema === undefined) return undefined;
-  const uri = String($schema)
-    .replace(/^https?:\/\//, '')
-    .replace(/#$/, '');
-  if (uri === 'json-schema.org/draft-07/schema') return 'draft-07';
-  if (uri === 'json-schema.org/draft/2020-12/schema') return '2020-12';
-  throw new Error(`$schema is ${JSON.stringify($schema)}; draft-07 and 2020-12 are known`);
-}
+  end(why: Error): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.#waiting?.reject(why);
+    void this.#worker.terminate();
+  }
 
-function compileAs(dialect: Dialect, { $schema: _dialect, ...schema }: JsonObject): ValidateFunction {
-  // Ids are kept by whoever compiled them: another tool's references would find them.
-  if (JSON.stringify(schema).includes('"$id"')) return makers[dialect]().compile(schema);
-  const ajv = shared.get(dialect) ?? makers[dialect]();
-  shared.set(dialect, ajv);
-  try {
-    return ajv.compile(schema);
-  } finally {
-    // The compiler would keep it for good, and threads may bring schemas without end.
-    ajv.removeSchema(schema);
+  #next(): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+    });
   }
 }
 
-function words({ instancePath, keyword, params, message = 'does not fit' }: ErrorObject): string {
+function words({ instancePath, keyword, params, message = 'does not fit' }: SchemaError): string {
   const path = instancePath.split('/').slice(1).map(step);
   const at = (key: string) => pathOf([...path, key]);
   if (keyword === 'required') return `${at(params.missingProperty)}: is required`;

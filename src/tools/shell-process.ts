@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
+import { CommandProcesses, markName } from './command-processes';
 import { OutputWindow } from './output-window';
 
 export interface ShellCommand {
@@ -27,20 +28,37 @@ const killGraceMs = 1_500;
 /** What a background process that holds the output open still gets after its shell has ended. */
 const drainMs = 200;
 
-/** Groups to take along if this process ends in the middle. */
-const running = new Set<number>();
-let watchingExit = false;
+/** How often its processes are looked at, to know those that leave its group. */
+const lookEveryMs = 200;
 
 /**
- * Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell. Beside it waits a watcher on a pipe
- * whose other end is ours: when this process dies, however suddenly, the pipe closes and the watcher kills the group.
+ * Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which is marked. Beside it waits a
+ * watcher on a pipe whose other end is ours: when this process dies, however suddenly, the pipe closes, and the watcher kills what has the
+ * mark, until there is no more of it, and the group, itself included.
  */
-const outerShell = '(read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec 3<&-; exec "$0" -c "$1" 2>&1';
+const outerShell = `
+  ends_marked() {
+    found=1
+    for file in /proc/[0-9]*/environ; do
+      grep -qs "${markName}=$1" "$file" || continue
+      pid=\${file#/proc/}
+      kill -9 "\${pid%/environ}" && found=0
+    done
+    return $found
+  }
+  (read -r _ <&3; while ends_marked "$2"; do :; done; kill -9 0) >/dev/null 2>&1 &
+  exec 3<&-
+  export ${markName}="$2"
+  exec "$0" -c "$1" 2>&1`;
 
-/** Runs a command in a process group of its own; whatever is left of the group when the shell ends is killed. Rejects only if it can't be started. */
+/**
+ * Runs a command in a process group of its own; whatever is left of it when the shell ends is killed, also what left the group. Rejects
+ * only if it can't be started.
+ */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
   return new Promise((done, fail) => {
-    const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command], {
+    const processes = new CommandProcesses();
+    const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command, processes.mark], {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
@@ -53,12 +71,14 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
     });
     const stop = stopper(child);
     const timer = setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
+    const looks = setInterval(() => child.pid !== undefined && processes.look(child.pid), lookEveryMs);
     const onAbort = () => stop.now('abort');
     if (spec.signal.aborted) onAbort();
     spec.signal.addEventListener('abort', onAbort, { once: true });
     let lastCall: NodeJS.Timeout | undefined;
     const settle = () => {
       clearTimeout(timer);
+      clearInterval(looks);
       clearTimeout(lastCall);
       spec.signal.removeEventListener('abort', onAbort);
       stop.end();
@@ -72,8 +92,9 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
     child.once('exit', (code, signal) => {
       clearTimeout(timer);
       const exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
-      const finish = () => {
+      const finish = async () => {
         settle();
+        await processes.end();
         const stopped = stop.why();
         done({ output: window.text(), exitCode, ...(stopped && { stopped }) });
       };
@@ -83,7 +104,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       lastCall = setTimeout(
         () => {
           child.off('close', finish);
-          finish();
+          void finish();
         },
         stop.why() ? killGraceMs : drainMs,
       );
@@ -94,10 +115,6 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 function stopper(child: ChildProcess) {
   let why: ShellResult['stopped'];
   let force: NodeJS.Timeout | undefined;
-  if (child.pid !== undefined) {
-    running.add(child.pid);
-    killOnExit();
-  }
   return {
     why: () => why,
     now(reason: NonNullable<ShellResult['stopped']>) {
@@ -109,7 +126,6 @@ function stopper(child: ChildProcess) {
     end() {
       clearTimeout(force);
       signalGroup(child, 'SIGKILL');
-      if (child.pid !== undefined) running.delete(child.pid);
     },
   };
 }
@@ -121,20 +137,6 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   } catch {
     // Nobody left in the group: what was wanted.
   }
-}
-
-function killOnExit(): void {
-  if (watchingExit) return;
-  watchingExit = true;
-  process.once('exit', () => {
-    for (const pid of running) {
-      try {
-        process.kill(-pid, 'SIGKILL');
-      } catch {
-        // Gone already.
-      }
-    }
-  });
 }
 
 function bash(): string {

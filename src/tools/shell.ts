@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { excerpt } from '../core/json';
 import { type ApprovalRule, defineTool, type Tool } from './define-tool';
 import { maxOutputBytes } from './output-cap';
-import { type Environment, plainEnvironment, unattended, withoutSecrets } from './shell-environment';
+import { commandEnvironment, type Environment } from './shell-environment';
 import { runShell, type ShellResult } from './shell-process';
 import { ToolFailure } from './tool-failure';
 import { openWorkspace, WorkspaceError } from './workspace';
 
 export interface ShellOptions {
-  /** Passed on to commands, less what looks like a secret (see `withoutSecrets`). Default: a plain environment with nothing of the worker's. */
+  /** Variables for commands, as they are, beside the plain ones (`PATH`, `HOME`, …). Nothing of the worker's environment is passed on otherwise. */
   environment?: Environment;
   /** Who must agree to a command. Default `never`. */
   approval?: ApprovalRule<ShellArguments>;
@@ -42,12 +42,13 @@ export type ShellArguments = z.output<typeof shellInput>;
 /**
  * Runs a command in bash: output and errors in the order they were written, then `[exit code: N]` if it is not 0. Too much output keeps
  * its beginning and its end. On timeout and cancel the whole process group is stopped and the output so far is kept; what a command
- * leaves in the background ends with it. Input is closed.
+ * leaves in the background ends with it, but for what `CommandProcesses` names. Input is closed.
  *
  * This is not a sandbox. `workdir` is confined, the command is not: it can read and change whatever the worker's user can, secrets in the
- * worker's memory included. Run the worker in a container, and as a user, that may do no more than the agent may.
+ * worker's environment and memory included; docs/tools.md has a table. Run the worker in a container, and as a user, that may do no more
+ * than the agent may.
  */
-export function createShell({ environment, approval = 'never' }: ShellOptions = {}): Tool {
+export function createShell({ environment = {}, approval = 'never' }: ShellOptions = {}): Tool {
   return defineTool({
     name: 'shell',
     description:
@@ -64,8 +65,7 @@ export function createShell({ environment, approval = 'never' }: ShellOptions = 
       const result = await runShell({
         command,
         cwd,
-        // PWD would still name the worker's own folder.
-        env: { ...withoutSecrets(environment ?? plainEnvironment()), ...unattended, PWD: cwd, OLDPWD: undefined },
+        env: commandEnvironment(environment, cwd),
         timeoutMs: timeout * 1_000,
         maxOutputBytes: maxOutputBytes - reservedBytes,
         signal: ctx.signal,

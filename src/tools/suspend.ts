@@ -4,6 +4,7 @@ import { checkDepth } from '../core/check-input';
 import { isObject, type JsonObject } from '../core/json';
 import { isWellFormed, wellFormedJson } from '../core/text';
 import type { Suspension } from '../core/tool';
+import { writeJson } from '../core/write-json';
 import { hasMark } from './mark';
 
 const mark = Symbol.for('longhaul.Suspended');
@@ -58,7 +59,7 @@ function plain(metadata: unknown, refuse: (problem: string) => Error): JsonObjec
   if (!isObject(metadata)) throw refuse('must be an object.');
   let text: string;
   try {
-    text = JSON.stringify(metadata);
+    text = writeJson(metadata, bounds.outputChars)?.text ?? '{}';
   } catch (error) {
     throw refuse(`can't be written as JSON: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,7 +1,9 @@
+import { bounds } from '../core/bounds';
 import { excerpt } from '../core/json';
 import { shortText } from '../core/text';
 import { factsOfThrown } from '../core/thrown';
 import type { ToolError } from '../core/tool';
+import { writeJson } from '../core/write-json';
 
 /** Where libraries put what the other side answered; the first that says something is told to the model. */
 const dataFields = ['data', 'body', 'error', 'details'] as const;
@@ -49,13 +51,13 @@ function carried(error: object): string | undefined {
 function written(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value !== 'object' || value === null) return undefined;
-  if (Buffer.isBuffer(value)) return value.length === 0 ? undefined : value.toString('utf8');
+  if (Buffer.isBuffer(value)) return value.length === 0 ? undefined : value.toString('utf8', 0, bounds.outputChars);
   const prototype = Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null;
   // By name, because a test runner's realm has an Object and an Array of its own.
   if (prototype !== null && !['Object', 'Array'].includes(prototype.constructor?.name ?? '')) return undefined;
   try {
-    const text = JSON.stringify(value);
-    return text === undefined || text === '{}' || text === '[]' ? undefined : text;
+    const { text } = writeJson(value, bounds.outputChars) ?? { text: '{}' };
+    return text === '{}' || text === '[]' ? undefined : text;
   } catch {
     return undefined;
   }

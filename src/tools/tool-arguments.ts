@@ -1,4 +1,5 @@
-import { excerpt, isObject } from '../core/json';
+import { bounds } from '../core/bounds';
+import { excerpt, isDeepJson, isObject } from '../core/json';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolError } from '../core/tool';
 import type { Tool } from './define-tool';
@@ -7,6 +8,9 @@ export type ParsedArguments = { ok: true; args: unknown } | { ok: false; error: 
 
 /** From the model's text to what `execute` takes. Every refusal is worded so that the model can do better at once. */
 export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: string): Promise<ParsedArguments> {
+  if (isDeepJson(text, bounds.jsonDepth)) {
+    return refuse(`Tool '${tool.name}': the arguments are nested deeper than ${bounds.jsonDepth} levels. Got: ${excerpt(text, 300)}`);
+  }
   let value: unknown;
   try {
     // Some models write nothing at all for a tool that needs nothing.

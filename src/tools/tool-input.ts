@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { isObject, type JsonObject } from '../core/json';
 import { type JsonSchema, type SchemaDefinitions, selfContained } from './json-schema';
-import { schemaCheck } from './schema-check';
+import { mustBeSchema, schemaCheck } from './schema-check';
 import { toolParameters } from './tool-parameters';
 import { zodProblems } from './zod-problems';
 
@@ -48,17 +48,33 @@ function jsonInput(input: JsonSchema, definitions: SchemaDefinitions | undefined
     );
   }
   const parameters = selfContained(input, definitions, refuse);
-  let problemsOf: (value: unknown) => string[];
   try {
-    problemsOf = schemaCheck(parameters);
+    mustBeSchema(parameters);
   } catch (error) {
     throw refuse(`is no JSON Schema of draft-07 or 2020-12: ${error instanceof Error ? error.message : String(error)}.`);
   }
-  const { $schema: _dialect, ...shown } = parameters;
+  return checkedBy(parameters);
+}
+
+/** From a schema that is compiled only where it is needed, by the thread that checks: whoever wrote it may mean no good. */
+export function foreignInput(input: JsonSchema, refuse: (problem: string) => Error): ToolInput {
+  const { parameters, check } = checkedBy(selfContained(input, undefined, refuse));
   return {
-    parameters: shown,
+    parameters,
+    check: (value) =>
+      check(value).catch((error: Error) => {
+        throw refuse(`can't be used: ${error.message}`);
+      }),
+  };
+}
+
+function checkedBy(schema: JsonObject): ToolInput {
+  const problemsOf = schemaCheck(schema);
+  const { $schema: _dialect, ...parameters } = schema;
+  return {
+    parameters,
     async check(value) {
-      const problems = problemsOf(value);
+      const problems = await problemsOf(value);
       return problems.length === 0 ? { ok: true, args: value } : { ok: false, problems };
     },
   };

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { excerpt } from '../core/json';
 import { ToolFailure } from './tool-failure';
@@ -19,7 +19,14 @@ export interface Workspace {
   /** Opens a file that exists, for reading. Throws `WorkspaceError`. */
   openFile(path: string): Promise<FileHandle>;
   /** Opens a folder, and gives a path to it that can't be swapped for another while the handle is open (on Linux). */
-  openFolder(real: string): Promise<{ handle: FileHandle; path: string }>;
+  openFolder(real: string): Promise<OpenFolder>;
+  /** The same for one that may not exist, nor the folders above it: they are made, each inside of the one that was opened before it. */
+  makeFolder(real: string): Promise<OpenFolder>;
+}
+
+export interface OpenFolder {
+  handle: FileHandle;
+  path: string;
 }
 
 /** A path that can't be used, in words for the model. */
@@ -51,6 +58,14 @@ export async function openWorkspace(folder: string): Promise<Workspace> {
     return real !== undefined;
   };
 
+  const openFolder = async (path: string, asked: string): Promise<OpenFolder> => {
+    const handle = await openOrSay(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW, asked);
+    return closingOnThrow(handle, async () => {
+      const known = await confirm(handle, asked);
+      return { handle, path: known ? `/proc/self/fd/${handle.fd}` : path };
+    });
+  };
+
   return Object.freeze({
     root,
     inside,
@@ -69,12 +84,20 @@ export async function openWorkspace(folder: string): Promise<Workspace> {
       });
     },
 
-    async openFolder(real: string) {
-      const handle = await openOrSay(real, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW, show(real));
-      return closingOnThrow(handle, async () => {
-        const known = await confirm(handle, show(real));
-        return { handle, path: known ? `/proc/self/fd/${handle.fd}` : real };
-      });
+    openFolder: (real: string) => openFolder(real, show(real)),
+
+    async makeFolder(real: string) {
+      let folder = await openFolder(root, '.');
+      for (const name of relative(root, real).split(sep).filter(Boolean)) {
+        const { handle, path } = folder;
+        try {
+          await mkdir(join(path, name)).catch(unlessExists);
+          folder = await openFolder(join(path, name), show(real));
+        } finally {
+          await handle.close();
+        }
+      }
+      return folder;
     },
   });
 }
@@ -98,6 +121,10 @@ async function openOrSay(real: string, flags: number, asked: string): Promise<Fi
   } catch (error) {
     throw pathError(error, asked);
   }
+}
+
+function unlessExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error;
 }
 
 async function closingOnThrow<T>(handle: FileHandle, use: () => Promise<T>): Promise<T> {

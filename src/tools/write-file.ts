@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, lstat, mkdir, open, rename, unlink } from 'node:fs/promises';
+import { access, lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from './define-tool';
@@ -23,7 +23,6 @@ export const writeFile = defineTool({
     const target = await workspace.inside(path);
     if (target === workspace.root || /[/\\]$/.test(path)) throw new WorkspaceError(`'${path}' is a folder. Name a file.`);
     try {
-      await mkdir(dirname(target), { recursive: true });
       await replaceFile(workspace, target, path, content, ctx.signal);
     } catch (error) {
       throw pathError(error, path);
@@ -33,7 +32,7 @@ export const writeFile = defineTool({
 });
 
 async function replaceFile(workspace: Workspace, target: string, path: string, content: string, signal: AbortSignal): Promise<void> {
-  const folder = await workspace.openFolder(dirname(target));
+  const folder = await workspace.makeFolder(dirname(target));
   try {
     const place = join(folder.path, basename(target));
     const mode = await modeToKeep(place, path);
@@ -58,7 +57,7 @@ async function replaceFile(workspace: Workspace, target: string, path: string, c
   }
 }
 
-/** The permissions of the file that is replaced; `undefined` where there is none. */
+/** The permissions of the file that is replaced, without the right to run as its owner or group; `undefined` where there is none. */
 async function modeToKeep(place: string, path: string): Promise<number | undefined> {
   const before = await lstat(place).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -69,5 +68,5 @@ async function modeToKeep(place: string, path: string): Promise<number | undefin
   if (!before.isFile()) throw new WorkspaceError(`'${path}' is not a regular file.`);
   // A rename would go through all the same, but a file that is read-only is so on purpose.
   await access(place, constants.W_OK);
-  return before.mode & 0o7777;
+  return before.mode & 0o777;
 }

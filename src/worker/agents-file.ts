@@ -3,13 +3,13 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
-import { readConfig } from '../config';
+import { readConfig, readVariables } from '../config';
 
 /** The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. */
 export async function configuredAgents(file?: string): Promise<Agent[]> {
-  const { agentsFile, model, environment } = readConfig();
+  const { agentsFile, model, passEnv } = readConfig();
   const named = file ?? agentsFile;
-  return named ? loadAgents(named) : [createCoder({ environment, ...(model && { model }) })];
+  return named ? loadAgents(named) : [createCoder({ environment: readVariables(passEnv), ...(model && { model }) })];
 }
 
 /** The agents that a module exports: by name, as a list, or as its default. Throws where it has none. */

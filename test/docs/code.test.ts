@@ -24,6 +24,7 @@ test('the code in README and docs compiles against what the package exports', ()
       moduleResolution: 'bundler',
       strict: true,
       noEmit: true,
+      allowJs: true,
       skipLibCheck: true,
       types: ['node'],
       paths: { longhaul: ['../../src/index.ts'], 'longhaul/*': ['../../src/*/index.ts', '../../src/*.ts'] },

@@ -80,6 +80,21 @@ describe('an answer', () => {
     expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });
   });
 
+  test('is nonsense where it has no end, and no more of it is looked at than an answer may have', () => {
+    let read = 0;
+    const row = { toJSON: () => `row ${++read} of some length` };
+    expect(answerOf('before:execution', { messages: Array(5_000_000).fill(row) })).toEqual({
+      error: expect.stringContaining('it has more than 2500000 characters'),
+    });
+    expect(read).toBeLessThan(400_000);
+    const endless = (): object => ({ toJSON: () => ({ again: endless() }) });
+    expect(answerOf('before:tool', { args: { a: endless() } })).toEqual({
+      error: expect.stringContaining('nested deeper than 1000 levels'),
+    });
+    // Of a result the model sees the beginning and the end.
+    expect(answerOf('before:tool', { skip: true, mockResult: Array(5_000_000).fill('row') })).toHaveProperty('answer.mockResult');
+  });
+
   test('is nonsense where it has more bytes than a payload takes', () => {
     const much: [HookName, object, string][] = [
       ['before:llm', { block: 'x'.repeat(5_000) }, 'block has 5002 bytes; at most 4000'],

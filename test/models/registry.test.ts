@@ -1,4 +1,5 @@
-import { readConfig } from '../../src/config';
+import { inspect } from 'node:util';
+import { readConfig, readVariables } from '../../src/config';
 import type { ModelProvider } from '../../src/models/model';
 import { createModels, defaultModels } from '../../src/models/registry';
 
@@ -34,10 +35,27 @@ test('the default models speak to OpenAI', () => {
 });
 
 test('the configuration is the environment, and an empty variable is an unset one', () => {
-  expect(readConfig({ OPENAI_API_KEY: ' k ', OPENAI_BASE_URL: '', OPENAI_ORG_ID: 'o', OPENAI_PROJECT_ID: 'p' }).openai).toEqual({
-    apiKey: 'k',
-    baseUrl: undefined,
-    organization: 'o',
-    project: 'p',
-  });
+  const { openai } = readConfig({ OPENAI_API_KEY: ' k ', OPENAI_BASE_URL: '', OPENAI_ORG_ID: 'o', OPENAI_PROJECT_ID: 'p' });
+  expect(openai.apiKey).toBe('k');
+  expect(openai).toEqual({ baseUrl: undefined, organization: 'o', project: 'p' });
+});
+
+test('a key is printed with neither the configuration nor a provider that has it, nor with a failure of one', async () => {
+  const key = 'sk-0123456789abcdef';
+  const config = readConfig({ OPENAI_API_KEY: key, OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', SOME_TOKEN: key, LONGHAUL_PASS_ENV: 'CI' });
+  const models = defaultModels(config);
+  const { provider } = models.resolve('gpt-5');
+  const request = { model: 'gpt-5', instructions: '', messages: [], tools: [], settings: {} };
+  const failure = await provider.call(request, { signal: new AbortController().signal }).catch((error: Error) => error);
+  for (const value of [config, models, provider, failure]) {
+    for (const options of [{}, { depth: null, showHidden: true }]) expect(inspect(value, options)).not.toContain(key);
+    expect(JSON.stringify(value)).not.toContain(key);
+  }
+  expect(config.openai.apiKey).toBe(key);
+});
+
+test('variables of the environment are passed on by their names only', () => {
+  const env = { LONGHAUL_PASS_ENV: 'CI, JAVA_HOME,UNSET', CI: '1', JAVA_HOME: '', OPENAI_API_KEY: 'k' };
+  expect(readVariables(readConfig(env).passEnv, env)).toEqual({ CI: '1', JAVA_HOME: '' });
+  expect(readConfig({}).passEnv).toEqual([]);
 });

@@ -99,7 +99,9 @@ test('of a step that is over nothing is kept, and of a long text its end', () =>
   bus.publish({ kind: 'grown', threadId: 'a', ended: 'c' });
   const [kept, ...others] = heardBy(bus) as { contentChunk: string }[];
   expect(others).toEqual([]);
-  expect(kept?.contentChunk).toHaveLength(32_000);
+  const { length } = kept?.contentChunk ?? '';
+  expect(length).toBeGreaterThanOrEqual(16_000);
+  expect(length).toBeLessThanOrEqual(32_000);
   expect(kept?.contentChunk.endsWith('xend')).toBe(true);
   bus.publish({ kind: 'grown', threadId: 'a', ended: 'm' });
   expect(heardBy(bus)).toEqual([]);

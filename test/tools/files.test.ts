@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile as readText, stat, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listDir } from '../../src/tools/list-dir';
 import { readFile } from '../../src/tools/read-file';
 import { writeFile } from '../../src/tools/write-file';
-import { newFolder, removeFolders, run, told } from './tool-host';
+import { newFolder, removeFolders, run, told, until } from './tool-host';
 
 afterEach(removeFolders);
 
@@ -119,6 +119,35 @@ describe('write_file', () => {
     await chmod(join(workspace, 'run.sh'), 0o755);
     await told(writeFile, { path: 'run.sh', content: 'new' }, { workspace });
     expect((await stat(join(workspace, 'run.sh'))).mode & 0o777).toBe(0o755);
+  });
+
+  test('a file that ran as its owner or group does so no longer once it is replaced', async () => {
+    const workspace = await newFolder();
+    await writeText(join(workspace, 'tool'), 'old');
+    await chmod(join(workspace, 'tool'), 0o6755);
+    await told(writeFile, { path: 'tool', content: 'new' }, { workspace });
+    expect((await stat(join(workspace, 'tool'))).mode & 0o7777).toBe(0o755);
+  });
+
+  test('nothing is made outside the workspace while another process swaps its folders for links', async () => {
+    const workspace = await newFolder();
+    const outside = await newFolder();
+    const swap = `const fs = require('fs'); process.chdir(process.argv[1]); let n = 0;
+      for (;;) { try { fs.mkdirSync('a'); } catch {} try { fs.renameSync('a', 'old' + n++); } catch {}
+        try { fs.symlinkSync(process.argv[2], 'a'); } catch {} try { fs.unlinkSync('a'); } catch {} }`;
+    const swapper = spawn(process.execPath, ['--eval', swap, workspace, outside], { stdio: 'ignore' });
+    try {
+      await until('it swaps', async () => (await readdir(workspace)).includes('old3'));
+      const ends: string[] = [];
+      for (let i = 0; i < 1_000; i++) {
+        ends.push((await run(writeFile, { path: `a/b${i}/c/f`, content: 'x' }, { workspace })).outcome.status);
+        if ((await readdir(outside)).length > 0) break;
+      }
+      expect(await readdir(outside)).toEqual([]);
+      expect(new Set(ends)).toEqual(new Set(['success', 'failed']));
+    } finally {
+      swapper.kill('SIGKILL');
+    }
   });
 
   test('a link inside the workspace is written through, one that leads out is not', async () => {

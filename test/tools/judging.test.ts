@@ -153,7 +153,7 @@ describe('tools that came with a thread', () => {
     const extraTools = [specOf('locate', { type: 'object', properties: { city: { $ref: '#/nowhere' } } })];
     expect(await box.judge(callOf('locate', { city: 'Bonn' }), { extraTools })).toMatchObject({
       kind: 'reject',
-      error: { message: expect.stringMatching(/its schema, which came with the thread, is no JSON Schema.*nowhere/) },
+      error: { message: expect.stringMatching(/its schema, which came with the thread, can't be used: .*nowhere/) },
     });
   });
 

@@ -66,7 +66,8 @@ describe('capContent', () => {
     const capped = capContent(parts, 10_000) as Part[];
     const total = capped.reduce((sum, part) => sum + (part.type === 'text' ? bytes(part.text) : 0), 0);
     expect(total).toBeLessThanOrEqual(10_000 + 64);
-    expect(capped.at(-1)).toMatchObject({ text: expect.stringMatching(/bytes left out/) });
+    expect(capped.at(-2)).toMatchObject({ text: expect.stringMatching(/bytes left out/) });
+    expect(capped.at(-1)).toMatchObject({ text: '[... parts after the first 500 left out ...]' });
   });
 
   test('an image that fits stays whole, one that does not is named', () => {

@@ -52,6 +52,7 @@ const kinds: Record<FailureKind, CodeliaRetryKind | 'auth' | 'permission' | 'val
   'context-length': 'validation',
   'not-found': 'validation',
   'content-filter': 'validation',
+  'too-large': 'validation',
   quota: 'hard_quota',
 };
 

@@ -1,8 +1,11 @@
 import OpenAI from 'openai';
-import { isObject, parseObject } from '../../core/json';
+import { bounds } from '../../core/bounds';
+import { isDeepJson, isObject, parseObject } from '../../core/json';
 import { fetchOverHttp } from '../http-fetch';
+import { LimitExceeded } from '../limit-exceeded';
 import { type ModelAnswer, type ModelCallOptions, ModelFailure, type ModelProvider, type ModelRequest } from '../model';
 import { sseDecoder } from '../sse';
+import { timeSlices } from '../time-slices';
 import { factsOfBody, Trouble, toFailure } from './failure';
 import { type Line, openLine } from './line';
 import { encodeRequest } from './request';
@@ -26,8 +29,8 @@ export interface OpenAiOptions {
 const ownAddress = 'https://api.openai.com/v1';
 /** Once the model has said why it stopped, only the usage is missing: worth a moment, not a minute. */
 const afterFinishMs = 5_000;
-/** What has sent this much without a single event is no event stream. */
-const longestPreamble = 1_000_000;
+/** What may stand behind the end of an answer before its connection is given up. */
+const longestRest = 64_000;
 
 /**
  * Chat Completions of OpenAI and of every server that speaks it. One HTTP request a call, always streamed, never repeated.
@@ -106,16 +109,33 @@ function connect(options: OpenAiOptions): Connection {
 async function fetchWithErrorObject(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetchOverHttp(url, init);
   if (response.ok) return response;
-  const text = await response.text();
+  const text = await beginningOf(response, bounds.errorBodyBytes);
   return new Response(JSON.stringify({ error: errorObject(text) }), { status: response.status, headers: response.headers });
 }
 
+/** The first bytes of a body, as text. Where there are more the connection is closed. */
+async function beginningOf(response: Response, maxBytes: number): Promise<string> {
+  const reader = response.body?.getReader();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  while (reader && size < maxBytes) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    pieces.push(value);
+    size += value.byteLength;
+  }
+  if (size >= maxBytes) await reader?.cancel();
+  return Buffer.concat(pieces).toString('utf8', 0, maxBytes);
+}
+
 function errorObject(text: string): unknown {
+  const asText = () => (text.trim() ? { message: text } : undefined);
+  if (isDeepJson(text, bounds.jsonDepth)) return asText();
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    return text.trim() ? { message: text } : undefined;
+    return asText();
   }
   const first = Array.isArray(body) ? body[0] : body;
   const error = isObject(first) ? (first.error ?? first) : first;
@@ -127,6 +147,7 @@ function errorObject(text: string): unknown {
 async function readInto(fold: StreamFold, response: Response, line: Line, idleMs: number): Promise<void> {
   const decoder = sseDecoder();
   const reader = response.body?.getReader();
+  const slices = timeSlices();
   let size = 0;
   while (reader) {
     const piece = await reader.read().catch((cause: unknown) => {
@@ -135,9 +156,15 @@ async function readInto(fold: StreamFold, response: Response, line: Line, idleMs
     });
     if (piece.done) break;
     size += piece.value.byteLength;
-    for (const data of decoder.push(piece.value)) if (!fold.isDone()) fold.event(data);
+    if (size > bounds.streamBytes) throw new LimitExceeded('its stream', bounds.streamBytes, 'bytes');
+    for (const data of decoder.push(piece.value)) {
+      if (fold.isDone()) break;
+      fold.event(data);
+      if (slices.isOver()) await slices.next();
+    }
     if (fold.isDone()) return void drain(reader, line);
-    if (fold.count() === 0 && size > longestPreamble) break;
+    if (fold.count() === 0 && size > bounds.preambleBytes) break;
+    if (slices.isOver()) await slices.next();
     line.heard(fold.isFinished() ? Math.min(afterFinishMs, idleMs) : idleMs);
   }
   takeRest(fold, decoder.flush());
@@ -153,11 +180,16 @@ function takeRest(fold: StreamFold, rest: string[]): void {
   }
 }
 
-/** Reads the end of the body, so that the connection can be used again; a server that doesn't end it is left after a second. */
+/** Reads the end of the body, so that the connection can be used again; a server that doesn't end it is left after a second, or 64 KB. */
 async function drain(reader: ReadableStreamDefaultReader<Uint8Array>, line: Line): Promise<void> {
   const timer = setTimeout(line.hangUp, 1_000).unref();
   try {
-    while (!(await reader.read()).done);
+    for (let rest = 0; rest < longestRest; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      rest += value.byteLength;
+    }
+    line.hangUp();
   } catch {
     // The answer is complete; how the connection ends is no concern of the call.
   } finally {

@@ -1,5 +1,6 @@
 import { type FailureKind, isRetryable } from '../../core/failure';
 import { isObject } from '../../core/json';
+import { LimitExceeded } from '../limit-exceeded';
 import { ModelFailure } from '../model';
 import { retryAfterMs } from '../retry-after';
 import { safeWords } from '../safe-words';
@@ -88,6 +89,7 @@ const said: Record<FailureKind, (model: string) => string> = {
   quota: () => 'says that the quota of the account is used up',
   'content-filter': () => 'refused the content of the conversation',
   'not-found': (model) => `has no model '${model}' at this address`,
+  'too-large': () => 'sent more than a call takes',
 };
 
 const remedies: Partial<Record<FailureKind, string>> = {
@@ -116,16 +118,20 @@ export function toFailure(error: unknown, callee: Callee, now: number): ModelFai
   });
 }
 
+/** More than the words that are looked at, so that what is cut off is known to be missing. */
+const longestWords = 20_000;
+const longestCode = 200;
+
 /** The provider's own error object, wherever it was found; also as a bare string, or with a number for a code. */
 export function factsOfBody(error: unknown): TroubleFacts {
-  if (typeof error === 'string') return { words: error };
+  if (typeof error === 'string') return { words: error.slice(0, longestWords) };
   if (!isObject(error)) return {};
   const { message, code, type } = error;
   const number = Number(code);
   return {
-    words: typeof message === 'string' ? message : JSON.stringify(error),
-    code: typeof code === 'string' ? code : undefined,
-    type: typeof type === 'string' ? type : undefined,
+    words: (typeof message === 'string' ? message : JSON.stringify(error)).slice(0, longestWords),
+    code: typeof code === 'string' ? code.slice(0, longestCode) : undefined,
+    type: typeof type === 'string' ? type.slice(0, longestCode) : undefined,
     status: Number.isInteger(number) && number >= 400 && number < 600 ? number : undefined,
   };
 }
@@ -133,6 +139,7 @@ export function factsOfBody(error: unknown): TroubleFacts {
 /** What the SDK threw. Its errors are all named `Error`, so they are told by their fields, never by name. */
 function factsOf(error: unknown): TroubleFacts {
   if (error instanceof Trouble) return error.facts;
+  if (error instanceof LimitExceeded) return { kind: 'too-large', words: error.message };
   const {
     status,
     headers,

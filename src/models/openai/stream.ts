@@ -1,5 +1,7 @@
-import { isObject, parseObject } from '../../core/json';
+import { bounds } from '../../core/bounds';
+import { isDeepJson, isObject, parseObject } from '../../core/json';
 import { type FinishReason, noUsage, type Usage } from '../../core/message';
+import { LimitExceeded } from '../limit-exceeded';
 import type { ModelAnswer, ModelDelta } from '../model';
 import { factsOfBody, Trouble } from './failure';
 import { keepExtras } from './opaque';
@@ -7,7 +9,7 @@ import { assembleToolCalls } from './tool-calls';
 
 /** Makes one answer of the events of a Chat Completions stream. */
 export interface StreamFold {
-  /** Takes the `data` of one event; throws `Trouble` when it tells of one. */
+  /** Takes the `data` of one event; throws `Trouble` when it tells of one, and `LimitExceeded` when the answer becomes too large. */
   event(data: string): void;
   /** Events taken, `[DONE]` included. */
   count(): number;
@@ -26,14 +28,17 @@ export function foldStream(toolNames: readonly string[], onDelta: (delta: ModelD
   let finish: string | undefined;
   let usage: Usage = noUsage;
   let count = 0;
+  let reasoningChars = 0;
   let done = false;
 
   function event(data: string): void {
     count++;
+    if (count > bounds.streamEvents) throw new LimitExceeded('its stream', bounds.streamEvents, 'events');
     if (data.startsWith('[DONE]')) {
       done = true;
       return;
     }
+    if (isDeepJson(data, bounds.jsonDepth)) throw new LimitExceeded('a piece of its stream', bounds.jsonDepth, 'levels of nesting');
     const chunk = parseObject(data);
     if (!chunk) throw new Trouble({ kind: 'server', words: `a piece of its stream is no JSON object: ${data.slice(0, 200)}` });
     if (chunk.error) throw new Trouble(factsOfBody(chunk.error));
@@ -65,6 +70,11 @@ export function foldStream(toolNames: readonly string[], onDelta: (delta: ModelD
       const added = tools.take(fragment);
       if (added) onDelta(added);
     }
+    reasoningChars += thought.length;
+    if (reasoningChars > bounds.reasoningChars) throw new LimitExceeded('its reasoning', bounds.reasoningChars, 'characters');
+    // Each character is a byte of JSON at least. What the step does about it comes first, as it was shown the delta.
+    const size = text.length + refusal.length + tools.size();
+    if (size > bounds.answerBytes) throw new LimitExceeded('its answer', bounds.answerBytes, 'bytes of JSON');
   }
 
   function answer(): ModelAnswer {

@@ -1,0 +1,185 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { z } from 'zod';
+import { answerCap } from '../src/activities/answer-cap';
+import { openAi } from '../src/models/openai/client';
+import { soundAnswer } from '../src/models/sound-answer';
+import { inProcessBus } from '../src/stream/stream-bus';
+import { defineTool, type Tool } from '../src/tools/define-tool';
+import { createShell } from '../src/tools/shell';
+import { createToolbox } from '../src/tools/toolbox';
+import { answer } from './link';
+
+/** One process of the measurement of hostile input: does one thing, and says how long the longest stall of its event loop was meanwhile. */
+export type HostileTask = { task: 'model'; url: string } | { task: 'tool'; name: keyof typeof tools };
+
+export interface HostileOutcome {
+  ended: string;
+  ms: number;
+  /** The longest stall of the event loop, without what the thread waited for a core meanwhile. */
+  stallMs: number;
+  /** The same with it, as `monitorEventLoopDelay` sees it. */
+  delayMs: number;
+}
+
+const never = new AbortController().signal;
+const empty = { type: 'object', properties: {} };
+
+/** The value is made before the measurement begins: making it is the tool's own work. */
+let prepared: () => unknown = () => undefined;
+const returning = (make: () => () => unknown): [Tool, () => object] => [
+  defineTool({ name: 'hostile', description: 'Returns it.', input: empty, effect: 'pure', execute: () => prepared() }),
+  () => {
+    prepared = make();
+    return {};
+  },
+];
+const value = (made: unknown) => () => made;
+
+const taking = (input: object, args: () => object): [Tool, () => object] => [
+  defineTool({ name: 'hostile', description: 'Takes it.', input: input as typeof empty, effect: 'pure', execute: () => 'ran' }),
+  args,
+];
+
+/** Tools, and what makes the arguments that they are called with. */
+const tools = {
+  'a text of 50 MB': returning(() => value('line of text\n'.repeat(4_000_000))),
+  'a list of 10,000,000 numbers': returning(() => value(Array.from({ length: 10_000_000 }, (_, i) => i))),
+  'an object 1,000,000 levels deep': returning(() => value(nested(1_000_000))),
+  'an object that is new each time it is looked at': returning(() => bottomless),
+  'getters that throw': returning(() => () => new Proxy({}, { ownKeys: refuse, get: refuse })),
+  '1,000,000 parts': returning(() => value(Array(1_000_000).fill({ type: 'text', text: 'part' }))),
+  'bytes, 50 MB': returning(() => value(Buffer.alloc(50_000_000))),
+  'an error with 5,000,000 rows': returning(() => {
+    const error = Object.assign(new Error('no'), { data: Array(5_000_000).fill({ row: 1 }) });
+    return () => Promise.reject(error);
+  }),
+  'a command that prints 500 MB': [createShell(), () => ({ command: 'head -c 500000000 /dev/zero | tr "\\0" "x"' })],
+  'a pattern that backtracks': taking({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }, () => ({
+    a: `${'a'.repeat(34)}!`,
+  })),
+  'unique items, 100,000 objects': taking({ type: 'object', properties: { a: { type: 'array', uniqueItems: true } } }, () => ({
+    a: Array.from({ length: 100_000 }, (_, i) => ({ i })),
+  })),
+  'forms that refer to each other': taking(
+    {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/f' } },
+      $defs: {
+        f: {
+          anyOf: ['p', 'q', 'r'].map((k) => ({
+            type: 'object',
+            properties: { a: { $ref: '#/$defs/f' }, [k]: { type: 'string' } },
+            required: [k],
+          })),
+        },
+      },
+    },
+    () => nested(60),
+  ),
+  'arguments 50,000 levels deep': [
+    defineTool({ name: 'hostile', description: 'Takes it.', input: z.object({ a: z.json() }), effect: 'pure', execute: () => 'ran' }),
+    () => ({ toString: () => `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}` }),
+  ],
+} satisfies Record<string, [Tool, () => object]>;
+
+function nested(depth: number): object {
+  let value: object = {};
+  for (let i = 0; i < depth; i++) value = { a: value };
+  return value;
+}
+
+function bottomless(): object {
+  return { toJSON: () => ({ again: bottomless(), more: bottomless() }) };
+}
+
+function refuse(): never {
+  throw new Error('not to be looked at');
+}
+
+async function callModel(url: string): Promise<string> {
+  const cap = answerCap(never);
+  const bus = inProcessBus();
+  let index = 0;
+  const delta = { messageId: 'm', turn: 1, attempt: 1 };
+  const given = await openAi({ baseUrl: url, apiKey: 'sk-bench-0123456789' }).call(
+    { model: 'm', instructions: 'i', messages: [{ id: 'u', role: 'user', content: 'hi' }], tools: [], settings: {} },
+    {
+      signal: cap.signal,
+      onDelta(piece) {
+        cap.count(piece);
+        const data = { ...delta, index: index++, ...(piece.type === 'text' && { contentChunk: piece.text }) };
+        bus.publish({ kind: 'event', event: { type: 'thread.message.delta', timestamp: '', threadId: 't', runId: 'r', data } });
+      },
+    },
+  );
+  const { text, toolCalls } = soundAnswer(given);
+  return `an answer: ${text.length} characters, ${toolCalls.length} calls`;
+}
+
+let text = '{}';
+
+function prepare(asked: HostileTask): void {
+  if (asked.task === 'model') return;
+  const given = tools[asked.name][1]();
+  text = Object.hasOwn(given, 'toString') ? String(given) : JSON.stringify(given);
+}
+
+async function callTool(name: keyof typeof tools): Promise<string> {
+  const [tool] = tools[name];
+  const call = { id: 'c', name: tool.name, arguments: text };
+  const toolbox = createToolbox([tool]);
+  const host = { signal: never, idempotencyKey: 'k', threadId: 't', runId: 'r', attempt: 1, workspace: tmpdir() };
+  const { outcome } = await toolbox.execute(call, host);
+  const words = typeof outcome.content === 'string' ? outcome.content : JSON.stringify(outcome.content);
+  return `${outcome.status}, ${words.length} characters: ${words.slice(0, 120)}`;
+}
+
+let stallMs = 0;
+let last = performance.now();
+let lastWaitMs = 0;
+const everyMs = 5;
+const delays = monitorEventLoopDelay({ resolution: everyMs });
+
+/** How long this thread has waited for a core, where the system tells: what other processes take is not its stall. */
+function waitMs(): number {
+  try {
+    return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+function tick(): void {
+  const [now, wait] = [performance.now(), waitMs()];
+  stallMs = Math.max(stallMs, now - last - everyMs - (wait - lastWaitMs));
+  [last, lastWaitMs] = [now, wait];
+}
+
+async function run(asked: HostileTask): Promise<HostileOutcome> {
+  delays.enable();
+  const timer = setInterval(tick, everyMs);
+  [last, lastWaitMs] = [performance.now(), waitMs()];
+  const began = performance.now();
+  const work = asked.task === 'model' ? callModel(asked.url) : callTool(asked.name);
+  const ended = await work.catch((error: Error & { kind?: string }) => `${error.kind ?? error.name}: ${error.message.slice(0, 200)}`);
+  // What stalled last is seen by the tick after it.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  clearInterval(timer);
+  return { ended, ms: Math.round(performance.now() - began), stallMs: Math.round(stallMs), delayMs: Math.round(delays.max / 1e6) };
+}
+
+answer({
+  ready: () => Object.keys(tools),
+  /** Memory without the garbage of the start, in kilobytes; and the peak is counted from here on. */
+  idle: async (asked: HostileTask) => {
+    prepare(asked);
+    globalThis.gc?.();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    writeFileSync('/proc/self/clear_refs', '5');
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+  },
+  tools: () => Object.keys(tools),
+  run,
+});

@@ -1,0 +1,130 @@
+import { bounds } from './bounds';
+import type { Content } from './message';
+import { isParts, maxParts } from './tool';
+
+export interface WrittenJson {
+  text: string;
+  /** The text ends where there was no more room. */
+  isCut: boolean;
+}
+
+/**
+ * What `JSON.stringify` writes of a value, as far as `maxChars`: code of a user's may return a list of ten million rows, of which nobody
+ * will see more than the beginning. Each part of the value is looked at once, and no more of it than is written. `undefined` for what
+ * JSON has no way to write; throws what getters and `toJSON` throw, and `RangeError` where the value is nested too deeply or contains itself.
+ */
+export function writeJson(value: unknown, maxChars: number): WrittenJson | undefined {
+  const writer = new JsonWriter(maxChars);
+  try {
+    if (!writer.write(value, '')) return undefined;
+  } catch (error) {
+    if (error !== full) throw error;
+  }
+  return writer.written();
+}
+
+/** What the model sees of a value, as `toContent` says it, of one that may be endless. */
+export function boundedContent(value: unknown): Content {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) {
+    // One more than there may be, so that whoever caps them sees that there are more.
+    const first: unknown = value.slice(0, maxParts + 1);
+    if (isParts(first)) return first;
+  }
+  const { text, isCut } = writeJson(value ?? null, bounds.outputChars) ?? { text: 'null', isCut: false };
+  return isCut ? `${text}\n[... the rest left out: it has more than ${bounds.outputChars} characters of JSON ...]` : text;
+}
+
+const full = Symbol('full');
+
+class JsonWriter {
+  readonly #pieces: string[] = [];
+  /** What is being written: the value, and all that it is inside of. */
+  readonly #around = new Set<object>();
+  #room: number;
+
+  constructor(maxChars: number) {
+    this.#room = maxChars;
+  }
+
+  written(): WrittenJson {
+    return { text: this.#pieces.join(''), isCut: this.#room < 0 };
+  }
+
+  /** Whether there was something to write. */
+  write(given: unknown, key: string): boolean {
+    // A buffer of 50 MB makes a list of 50 million numbers of itself.
+    const value = ofOwnWords(this.#shortened(given), key);
+    switch (typeof value) {
+      case 'undefined':
+      case 'function':
+      case 'symbol':
+        return false;
+      case 'string':
+        // Cut first: escaped it is no shorter.
+        this.#add(JSON.stringify(value.length > this.#room ? value.slice(0, this.#room + 1) : value));
+        return true;
+      case 'object':
+        if (value === null || isBoxed(value)) this.#add(JSON.stringify(value));
+        else this.#nested(value);
+        return true;
+      default:
+        this.#add(JSON.stringify(value));
+        return true;
+    }
+  }
+
+  #nested(value: object): void {
+    if (this.#around.has(value)) throw new TypeError('it contains itself (a circular structure)');
+    if (this.#around.size >= bounds.payloadDepth) throw new RangeError(`it is nested deeper than ${bounds.payloadDepth} levels`);
+    this.#around.add(value);
+    if (Array.isArray(value)) this.#list(value);
+    else this.#object(value);
+    this.#around.delete(value);
+  }
+
+  #list(list: readonly unknown[]): void {
+    this.#add('[');
+    for (let i = 0; i < list.length; i++) {
+      if (i > 0) this.#add(',');
+      if (!this.write(list[i], String(i))) this.#add('null');
+    }
+    this.#add(']');
+  }
+
+  #object(object: object): void {
+    this.#add('{');
+    let isFirst = true;
+    for (const key of Object.keys(object)) {
+      const name = `${isFirst ? '' : ','}${JSON.stringify(key)}:`;
+      const before = this.#pieces.length;
+      this.#add(name);
+      if (this.write((object as Record<string, unknown>)[key], key)) isFirst = false;
+      else this.#pieces.length = before;
+    }
+    this.#add('}');
+  }
+
+  #shortened(value: unknown): unknown {
+    if (!ArrayBuffer.isView(value) || value.byteLength <= this.#room || !('subarray' in value)) return value;
+    return (value as Uint8Array).subarray(0, this.#room + 1);
+  }
+
+  #add(piece: string): void {
+    this.#pieces.push(piece.length > this.#room ? piece.slice(0, this.#room) : piece);
+    this.#room -= piece.length;
+    if (this.#room < 0) throw full;
+  }
+}
+
+/** What a value says of itself for JSON. */
+function ofOwnWords(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { toJSON } = value as { toJSON?: unknown };
+  return typeof toJSON === 'function' ? toJSON.call(value, key) : value;
+}
+
+/** `new String('…')` and the like, which are written as what is in them. */
+function isBoxed(value: object): boolean {
+  return ['[object String]', '[object Number]', '[object Boolean]', '[object BigInt]'].includes(Object.prototype.toString.call(value));
+}
