@@ -109,7 +109,9 @@ export function whomWords({ users = [], groups = [], approvers = 1, dueAt, votes
 
 /** `shell: git push, deploy`. */
 export function rulesWords(rules: readonly PermissionRule[]): string {
-  return printable(rules.map(({ tool, prefix }) => (prefix ? `${tool}: ${prefix.join(' ')}` : tool)).join(', '));
+  return printable(
+    rules.map(({ tool, prefix, exact }) => (prefix ? `${tool}: ${prefix.join(' ')}${exact ? ' (exactly)' : ''}` : tool)).join(', '),
+  );
 }
 
 /** What waits while a run is suspended, as `pending` tells it. */

@@ -1,5 +1,6 @@
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname } from 'node:path';
+import { carefulGit } from './git-safety';
 
 export type Environment = Record<string, string | undefined>;
 
@@ -19,5 +20,13 @@ export function plainEnvironment(): Environment {
   return { PATH: [...new Set(path)].join(delimiter), HOME: homedir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8' };
 }
 
-/** Nobody sits at the other end: no pagers, no prompts, no colours that are noise to a model. */
-export const unattended: Environment = { TERM: 'dumb', NO_COLOR: '1', PAGER: 'cat', GIT_PAGER: 'cat', GIT_TERMINAL_PROMPT: '0' };
+/** Nobody sits at the other end: no pagers, no prompts, no colours that are noise to a model. `cd x` means the x that is here. */
+export const unattended: Environment = {
+  TERM: 'dumb',
+  NO_COLOR: '1',
+  PAGER: 'cat',
+  GIT_PAGER: 'cat',
+  GIT_TERMINAL_PROMPT: '0',
+  CDPATH: undefined,
+  ...carefulGit,
+};
