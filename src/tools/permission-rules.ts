@@ -9,6 +9,8 @@ import { readShellCommand, roughCommands, type ShellWord, type SimpleCommand } f
 export interface PermissionCall {
   tool: string;
   args: unknown;
+  /** The folder the tool works in, absolute, where that is known. */
+  workspace?: string;
 }
 
 /** The text of a call whose tool runs shell commands: its argument `command`. */

@@ -24,7 +24,7 @@ export interface PermissionOptions {
   /** Without one the rules alone speak, and a tool's own approval stands where they say nothing. */
   mode?: PermissionMode;
   /**
-   * The agent's workspace, absolute. With it commands may name paths in it by absolute paths, symbolic links are followed to see whether they lead
+   * The agent's workspace, absolute; default is the one its tools work in. With it commands may name paths in it by absolute paths, symbolic links are followed to see whether they lead
    * out of it, and git may read there.
    */
   root?: string;
@@ -54,12 +54,13 @@ const modes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
 /** Throws `TypeError` that names every problem. */
 export function createPermissions(options: PermissionOptions = {}): Permissions {
   check(options);
-  const { deny = [], allow = [], mode, root, store } = structuredCloneOfRules(options);
+  const { deny = [], allow = [], mode, root: known, store } = structuredCloneOfRules(options);
 
   const forAgent = (agent: string | undefined): Permissions =>
     Object.freeze({
-      decide({ tool, args, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }) {
+      decide({ tool, args, workspace, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }) {
         const call = { tool, args };
+        const root = known ?? workspace;
         const broken = brokenRule(deny, call);
         if (broken) return { deny: `blocked by deny rule (${ruleName(broken)})`, ...(broken.stop && { stop: broken.stop }) };
         const allowedBy = (remembered: readonly PermissionRule[]) =>
@@ -70,7 +71,7 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         if (agent === undefined) throw new Error('Permissions with a store must know whose rules to read from it: use forAgent(name).');
         return store.load(agent).then((stored) => (allowedBy(stored) ? 'allow' : otherwise));
       },
-      suggest: (call: PermissionCall) => suggestRules(call, root),
+      suggest: (call: PermissionCall) => suggestRules(call, known ?? call.workspace),
       forAgent,
       ...(store && { store }),
     });
