@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
 import { isPlainRepository } from './git-safety';
 import { isInside, type Place, realPathInside } from './place';
@@ -310,5 +310,5 @@ function sedsOnly({ options, texts, paths }: Arguments, place?: Place): boolean 
 
 function isEditable(path: ShellWord, place: Place): boolean {
   if (path.glob || !isInside(path, place)) return false;
-  return place.folders.every((folder) => !touchesGit(isAbsolute(path.text) ? path.text : `${folder}/${path.text}`, place.root));
+  return place.folders.every((folder) => !touchesGit(isAbsolute(path.text) ? path.text : join(folder, path.text), place.root));
 }
