@@ -184,15 +184,17 @@ function beginsWith({ words, at }: Found, [program = '', ...rest]: readonly stri
   const name = basename(words[at] ?? '');
   if (name !== basename(program)) return false;
   let next = at + 1;
-  const mayBeValue = () => {
-    const before = next > at + 1 ? (words[next - 1] ?? '') : '';
-    return name === 'git' ? gitValueOptions.has(before) : /^-[^=]+$/.test(before);
-  };
   return rest.every((word) => {
-    while (next < words.length && words[next] !== word && (words[next]?.startsWith('-') || mayBeValue())) next += 1;
+    while (words[next]?.startsWith('-') && words[next] !== word) next += lengthOfOption(name, words[next] ?? '', words[next + 1], word);
     next += 1;
     return words[next - 1] === word;
   });
+}
+
+/** How many words an option is. Of programs other than git it may have a value wherever a word follows that is not the one looked for. */
+function lengthOfOption(program: string, option: string, following: string | undefined, word: string): number {
+  if (program === 'git') return gitValueOptions.has(option) ? 2 : 1;
+  return option.includes('=') || following === word || following?.startsWith('-') ? 1 : 2;
 }
 
 /**

@@ -212,19 +212,26 @@ export function withoutBraces(word: string): string[] {
   return words;
 }
 
+/** By the outermost braces that stand for something. */
 function withoutOneBrace(word: string): string[] | undefined {
-  const opened: number[] = [];
-  for (let at = 0; at < word.length; at += 1) {
-    if (word[at] === '{') opened.push(at);
-    const from = word[at] === '}' ? opened.pop() : undefined;
-    const choices = from !== undefined && choicesOf(word.slice(from + 1, at));
-    if (choices) return choices.map((choice) => word.slice(0, from) + choice + word.slice(at + 1));
+  const opened: { at: number; commas: number[] }[] = [];
+  let found: { from: number; to: number; choices: string[] } | undefined;
+  for (let at = 0; at < word.length && !(found && opened.length === 0); at += 1) {
+    if (word[at] === '{') opened.push({ at, commas: [] });
+    else if (word[at] === ',') opened.at(-1)?.commas.push(at);
+    const closed = word[at] === '}' ? opened.pop() : undefined;
+    const choices = closed && choicesOf(word, closed.at, closed.commas, at);
+    if (choices) found = { from: closed.at, to: at, choices };
   }
-  return undefined;
+  return found?.choices.map((choice) => word.slice(0, found.from) + choice + word.slice(found.to + 1));
 }
 
-function choicesOf(inner: string): string[] | undefined {
-  if (inner.includes(',')) return inner.split(',');
+function choicesOf(word: string, from: number, commas: number[], to: number): string[] | undefined {
+  if (commas.length > 0) return [from, ...commas].map((start, at) => word.slice(start + 1, commas[at] ?? to));
+  return lettersIn(word.slice(from + 1, to));
+}
+
+function lettersIn(inner: string): string[] | undefined {
   const [, from, to] = /^([a-zA-Z])\.\.([a-zA-Z])$/.exec(inner) ?? [];
   if (from === undefined || to === undefined) return undefined;
   const [first, last] = [from.charCodeAt(0), to.charCodeAt(0)];

@@ -40,21 +40,25 @@ export function runTraced(traps: Traps, commands: readonly Free[], timeoutMs: nu
   const [list, output, trace] = ['list', 'output', 'trace'].map((name) => join(traps.base, name)) as [string, string, string];
   writeFileSync(list, commands.map(({ command }) => `${command}\0`).join(''));
   rmSync(trace, { force: true });
-  const calls = '%file,%net,%process,fchmod,fchown,ftruncate,fsetxattr,fallocate';
+  const calls = '%file,%net,execve,clone,clone3,fork,vfork,fchmod,fchown,ftruncate,fsetxattr,fallocate';
   const args = ['-f', '--seccomp-bpf', '-qq', '-y', '-s', '4096', '-e', 'signal=none', '-e', `trace=${calls}`, '-o', trace];
-  const ended = spawnSync('strace', [...args, 'bash', '-c', driver, 'bash', list, output], {
-    cwd: traps.workspace,
-    env: traps.env as NodeJS.ProcessEnv,
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL',
-    stdio: ['ignore', 'ignore', 'pipe'],
-    encoding: 'utf8',
-  });
+  // Its own group, which it ends as a whole: what strace follows would outlive it.
+  const ended = spawnSync(
+    'timeout',
+    ['-s', 'KILL', String(timeoutMs / 1_000), 'strace', ...args, 'bash', '-c', driver, 'bash', list, output],
+    {
+      cwd: traps.workspace,
+      env: traps.env as NodeJS.ProcessEnv,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      encoding: 'utf8',
+    },
+  );
   const text = existsSync(trace) ? readFileSync(trace, 'utf8') : '';
   const found = violationsIn(text, traps, commands);
   const last = [...text.matchAll(/longhaul-mark\/(\d+)/g)].length;
   if (ended.status === 0 && last === commands.length) return found;
-  const what = ended.error ? 'does not end' : `ended the shell that ran it (${ended.stderr.slice(0, 200)})`;
+  const what =
+    ended.status === 137 || ended.signal === 'SIGKILL' ? 'does not end' : `ended the shell that ran it (${ended.stderr.slice(0, 200)})`;
   return [...found, { command: commands[last - 1]?.command ?? '(none)', what }];
 }
 
