@@ -18,9 +18,9 @@ export function commandOf({ args }: PermissionCall): string | undefined {
   return isObject(args) && typeof args.command === 'string' ? args.command : undefined;
 }
 
-/** As people write it: `shell: git push`, and `shell: node a.js, exactly`. */
-export function ruleName({ tool, prefix, exact }: PermissionRule): string {
-  return prefix ? `${tool}: ${prefix.join(' ')}${exact ? ', exactly' : ''}` : tool;
+/** As people write it: `shell: git push`. */
+export function ruleName({ tool, prefix }: PermissionRule): string {
+  return prefix ? `${tool}: ${prefix.join(' ')}` : tool;
 }
 
 export function isSameRule(a: PermissionRule, b: PermissionRule): boolean {

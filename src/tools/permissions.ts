@@ -13,7 +13,7 @@ import { suggestRules } from './permission-suggestions';
  */
 export type PermissionMode = 'minimal' | 'trusted' | 'full-access';
 
-/** A rule that blocks. `stop`: the run ends with it, instead of the model being told. */
+/** A rule that blocks, also with `exact` whatever begins with its words. `stop`: the run ends with it, instead of the model being told. */
 export interface DenyRule extends PermissionRule {
   stop?: true;
 }

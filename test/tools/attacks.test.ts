@@ -24,7 +24,7 @@ afterAll(removeFolders);
 
 const call = (command: string) => ({ tool: 'shell', args: { command } });
 
-describe.each(Object.entries(asks))('%s: a person is asked', (_, commands) => {
+describe.each(Object.entries(asks))('[B177][B178] %s: a person is asked', (_, commands) => {
   test.each(commands)('%j', (command) => {
     for (const mode of ['minimal', 'trusted'] as const) expect(createPermissions({ mode, root }).decide(call(command))).toBe('ask');
     // Where the workspace is not known links can't be followed; nothing else is free.
@@ -58,7 +58,7 @@ test.each(notDenied.flatMap(([prefix, commands]) => commands.map((command) => [p
   },
 );
 
-test.each(remembered)('of %j may be remembered: %j', (command, rules) => {
+test.each(remembered)('[B175] of %j may be remembered: %j', (command, rules) => {
   expect(createPermissions({ mode: 'minimal', root }).suggest(call(command))).toEqual(rules.map((rule) => ({ tool: 'shell', ...rule })));
 });
 
