@@ -20,7 +20,7 @@ export function plainEnvironment(): Environment {
   return { PATH: [...new Set(path)].join(delimiter), HOME: homedir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8' };
 }
 
-/** Nobody sits at the other end: no pagers, no prompts, no colours that are noise to a model. `cd x` means the x that is here. */
+/** Nobody sits at the other end: no pagers, no prompts, no colours that are noise to a model. `cd x` and `**` mean what they mean to bash by itself. */
 export const unattended: Environment = {
   TERM: 'dumb',
   NO_COLOR: '1',
@@ -28,5 +28,6 @@ export const unattended: Environment = {
   GIT_PAGER: 'cat',
   GIT_TERMINAL_PROMPT: '0',
   CDPATH: undefined,
+  BASHOPTS: undefined,
   ...carefulGit,
 };
