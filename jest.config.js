@@ -12,6 +12,8 @@ module.exports = {
       { sourceMaps: 'inline', jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],
   },
+  // It is an ES module, which jest can't require from CommonJS on every Node that the project supports.
+  transformIgnorePatterns: ['/node_modules/(?!unbash/)'],
   // Examples import the package by its name, as a user would.
   moduleNameMapper: { '^longhaul$': '<rootDir>/src/index.ts', '^longhaul/(.*)$': ['<rootDir>/src/$1.ts', '<rootDir>/src/$1/index.ts'] },
   globalSetup: '<rootDir>/test/support/global-setup.ts',

@@ -24,8 +24,8 @@ const table: Record<string, Allowance> = {
   // No Temporal in these three, and none of the others: each is usable from a script.
   stream: { zones: ['core'], packages: ['node'] },
   models: { zones: ['core'], packages: ['node', 'openai', 'zod', '@pydantic/genai-prices'] },
-  // `ajv`: tools whose input is a JSON Schema.
-  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats'] },
+  // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart.
+  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash'] },
   // A guardrail is tested without an engine around it.
   hooks: { zones: ['core'], packages: ['node'] },
 

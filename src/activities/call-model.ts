@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
@@ -51,7 +52,8 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       try {
         const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
         const durationMs = Math.round(performance.now() - started);
-        const calls = await judge(toolbox, request, ids.assign(answer.toolCalls));
+        const workspace = resolve(agent.workspace ?? deps.workspace);
+        const calls = await judge(toolbox, request, workspace, ids.assign(answer.toolCalls));
         const token = randomBytes(4).toString('hex');
         if (!request.closing) deposit(deps, request, answer, calls, token, step);
         const { text, refusal, finishReason, usage, opaque } = answer;
@@ -200,9 +202,10 @@ function content(delta: ModelDelta, ids: CallIds): object {
 function judge(
   toolbox: Toolbox,
   { rules, extraTools }: CallModelRequest,
+  workspace: string,
   calls: ToolCall[],
 ): Promise<{ call: ToolCall; verdict: Verdict }[]> {
-  const options = { ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const options = { ...(rules && { rules }), ...(extraTools && { extraTools }), workspace };
   return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call, options) })));
 }
 

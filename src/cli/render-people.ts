@@ -109,7 +109,9 @@ export function whomWords({ users = [], groups = [], approvers = 1, dueAt, votes
 
 /** `shell: git push, deploy`. */
 export function rulesWords(rules: readonly PermissionRule[]): string {
-  return printable(rules.map(({ tool, prefix }) => (prefix ? `${tool}: ${prefix.join(' ')}` : tool)).join(', '));
+  const words = (prefix: string[]) => prefix.map((word) => (/^\S+$/.test(word) ? word : JSON.stringify(word))).join(' ');
+  const named = rules.map(({ tool, prefix, exact }) => (prefix ? `${tool}: ${words(prefix)}${exact ? ' (exactly)' : ''}` : tool));
+  return printable(named.join(', '));
 }
 
 /** What waits while a run is suspended, as `pending` tells it. */

@@ -60,10 +60,11 @@ export interface AskPolicy {
   remember?: PermissionRule[];
 }
 
-/** Calls of a tool: all of them, or those whose command begins with these words. */
+/** Calls of a tool: all of them, or those whose command begins with these words; with `exact`, consists of them. */
 export interface PermissionRule {
   tool: string;
   prefix?: string[];
+  exact?: true;
 }
 
 /** A run that rests until someone replies. */

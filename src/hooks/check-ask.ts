@@ -22,7 +22,7 @@ const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => bool
   },
   remember: {
     is: (value) => Array.isArray(value) && value.every(isRule),
-    what: `a list of { tool, prefix? }, each of at most ${bounds.ruleBytes} bytes`,
+    what: `a list of { tool, prefix?, exact? }, each of at most ${bounds.ruleBytes} bytes`,
   },
 };
 
@@ -43,7 +43,9 @@ export function problemOfAsk(value: unknown): string | undefined {
 }
 
 function isRule(value: unknown): boolean {
-  return (
-    isObject(value) && bytesOf(value) <= bounds.ruleBytes && isText(value.tool) && (value.prefix === undefined || isNames(value.prefix))
-  );
+  if (!isObject(value) || bytesOf(value) > bounds.ruleBytes || !isText(value.tool)) return false;
+  const { prefix, exact } = value;
+  if (exact !== undefined)
+    return exact === true && Array.isArray(prefix) && isText(prefix[0]) && prefix.every((word) => typeof word === 'string');
+  return prefix === undefined || isNames(prefix);
 }

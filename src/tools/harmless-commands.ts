@@ -1,61 +1,295 @@
-import { isAbsolute, normalize, relative } from 'node:path';
+import { isAbsolute, join } from 'node:path';
+import { type Arguments, type KnownOptions, readArguments } from './command-options';
+import { isPlainRepository } from './git-safety';
+import { isInside, type Place, realPathInside } from './place';
+import type { ShellWord, SimpleCommand } from './shell-command';
 
 /** Tools that read in the workspace, and those that only speak to a person or end the run. */
 export const readingTools = ['read_file', 'list_dir', 'ask_human', 'done'];
 export const editingTools = ['write_file', 'edit', 'apply_patch'];
 
-/** Prefixes of commands that read. What options can make of them is in `reachesFurther`. */
-export const readingCommands = [
-  ...['pwd', 'ls', 'rg', 'grep', 'find', 'sort', 'cat', 'head', 'tail', 'wc', 'stat', 'file', 'uname', 'whoami', 'date'].map((name) => [
-    name,
-  ]),
-  ...['status', 'diff', 'show', 'log', 'rev-parse', 'ls-files', 'grep'].map((name) => ['git', name]),
-];
-export const editingCommands = [['sed'], ['awk']];
+/** Whether a program, given these arguments, does nothing but what it is known for. Without a place, wherever it does it. */
+type Judge = (args: readonly ShellWord[], place?: Place) => boolean;
 
-/** By command: whether these arguments make it run other commands, or write where it only reads. */
-const guards: Record<string, (args: string[], root: string | undefined) => boolean> = {
-  find: (args) => args.some((arg) => /^-(exec|ok|delete|fprint|fls)/.test(arg)),
-  rg: (args) => args.some((arg) => names(arg, 'pre', 'hostname-bin')),
-  sort: (args) => args.some((arg) => names(arg, 'output', 'compress-program') || /^-[^-]*o/.test(arg)),
-  date: (args) => args.some((arg) => names(arg, 'set') || /^-[^-I]*s/.test(arg) || /^\d{8}/.test(arg)),
-  file: (args) => args.some((arg) => names(arg, 'compile') || /^-[^-]*C/.test(arg)),
-  git: ([subcommand, ...args]) =>
-    args.some(
-      (arg) =>
-        names(arg, 'output', 'ext-diff', 'open-files-in-pager', 'upload-pack', 'receive-pack', 'exec', 'config') ||
-        (subcommand === 'grep' && /^-[^-]*O/.test(arg)) ||
-        (subcommand === 'rebase' && /^-[^-]*x/.test(arg)) ||
-        (subcommand === 'clone' && /^-[^-]*[cu]/.test(arg)),
-    ),
-  sed: (args, root) => !isPlainSed(args, root),
-  awk: (args) => !isPlainAwk(args),
+/** A program with options that are known, and all of its paths inside. */
+function known(options: KnownOptions, more: (found: Arguments, place?: Place) => boolean = () => true): Judge {
+  return (args, place) => {
+    const found = readArguments(args, options);
+    return found !== undefined && more(found, place) && allInside(found.paths, place);
+  };
+}
+
+function allInside(paths: readonly ShellWord[], place: Place | undefined): boolean {
+  return place === undefined || paths.every((path) => isInside(path, place));
+}
+
+const number = /^-\d+$/;
+
+/** Commands that read. Options that follow symbolic links, read on and on, write or run something are not among those known. */
+const readers: Record<string, Judge> = {
+  pwd: known({ flags: 'LP', operands: 'none' }),
+  whoami: known({ operands: 'none' }),
+  uname: known({ flags: 'asnrvmpio', long: 'all kernel-name kernel-release machine', operands: 'none' }),
+  date: known(
+    { flags: 'uR', values: 'd', other: /^-I(date|hours|minutes|seconds|ns)?$/, long: 'utc iso-8601', longValues: 'date' },
+    // Digits would set the clock; a time zone is a file.
+    ({ options, paths }) =>
+      paths.every(({ text, glob }) => text.startsWith('+') && !glob) &&
+      options.every(([, value]) => value === undefined || /^[\w :.,+@-]*$/.test(value)),
+  ),
+  ls: known({
+    flags: 'laAhrtSR1dFisnogpmxCXUkqQBcuGNbv',
+    values: 'Iw',
+    long: 'all almost-all human-readable reverse recursive size directory classify inode group-directories-first full-time si color sort time time-style format numeric-uid-gid no-group',
+    longValues: 'ignore hide',
+  }),
+  cat: known({
+    flags: 'AbeEnstTuv',
+    long: 'show-all number number-nonblank squeeze-blank show-ends show-tabs show-nonprinting',
+  }),
+  head: known({
+    flags: 'qvz',
+    values: 'cn',
+    other: number,
+    long: 'quiet silent verbose zero-terminated',
+    longValues: 'lines bytes',
+  }),
+  tail: known({
+    flags: 'qvz',
+    values: 'cn',
+    other: number,
+    long: 'quiet silent verbose zero-terminated',
+    longValues: 'lines bytes',
+  }),
+  wc: known({ flags: 'cmlLw', long: 'bytes chars lines words max-line-length' }),
+  stat: known({ flags: 'ft', values: 'c', long: 'terse file-system', longValues: 'format printf' }),
+  file: known({ flags: 'bihkN', long: 'brief mime mime-type mime-encoding extension keep-going no-dereference no-pad' }),
+  sort: known({
+    flags: 'bdfghiMnrVuszcCm',
+    values: 'kt',
+    long: 'ignore-leading-blanks dictionary-order ignore-case numeric-sort general-numeric-sort human-numeric-sort version-sort reverse check merge stable unique zero-terminated sort',
+    longValues: 'key field-separator',
+  }),
+  grep: known({
+    flags: 'nilLcvwxohHrsqaIEFGPzZTb',
+    values: 'ABCme',
+    other: number,
+    long: 'recursive line-number ignore-case no-ignore-case files-with-matches files-without-match count invert-match word-regexp line-regexp only-matching no-filename with-filename no-messages quiet silent text extended-regexp fixed-strings basic-regexp perl-regexp null null-data initial-tab byte-offset color colour line-buffered',
+    longValues: 'regexp include exclude exclude-dir context after-context before-context max-count label binary-files',
+    texts: 1,
+    unless: 'e regexp',
+  }),
+  rg: known({
+    flags: 'nNilcwvsSFxoUHIPuqpa0',
+    values: 'ABCmegtTdjMr',
+    long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
+    longValues:
+      'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
+    texts: 1,
+    unless: 'e regexp files type-list',
+  }),
+  find: findsOnly,
+  git: gitReads,
 };
+
+/** Commands that edit, for mode `trusted`. */
+const editors: Record<string, Judge> = {
+  sed: known(
+    {
+      flags: 'nErsuz',
+      values: 'e',
+      other: /^(-[nErsuz]*i(\.\w+)?|--in-place)$/,
+      long: 'quiet silent regexp-extended',
+      longValues: 'expression',
+      texts: 1,
+      unless: 'e expression',
+    },
+    sedsOnly,
+  ),
+  awk: known(
+    { values: 'Fv', texts: 1, ordered: true },
+    ({ texts: [program = ''] }) =>
+      !/system|getline|close|fflush|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|[|>@]/.test(program.replace(/\|\||>=/g, '')),
+  ),
+};
+
+const judges: Record<string, Judge> = { ...readers, ...editors };
+
+/** The name by which a program is known: of a bare name, and of a path to where systems keep their programs. Other paths name themselves. */
+export function programName(word: string): string {
+  return /^\/(?:usr\/(?:local\/)?)?s?bin\/([^/]+)$/.exec(word)?.[1] ?? word;
+}
+
+/** Whether a command needs nobody's leave in a mode: all of it is known, and it stays inside. */
+export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand, mode: 'minimal' | 'trusted', place: Place): boolean {
+  const table = mode === 'trusted' ? judges : readers;
+  const judge = table[ownName(table, program?.text)];
+  return judge?.(args, place) === true && inputs.every((text) => isInside({ text, glob: false }, place));
+}
 
 /**
  * Whether a command goes beyond what its name says: `find` that deletes, `sort` that writes, `awk` that runs a program. When in doubt, yes.
- * `root` is the folder that `sed -i` may change files in.
+ * Reading elsewhere is not beyond it.
  */
-export function reachesFurther(words: readonly string[], root?: string): boolean {
-  const [name = '', ...args] = words;
-  return Object.hasOwn(guards, name) && guards[name]?.(args, root) === true;
+export function reachesFurther([program, ...args]: readonly ShellWord[], place: Place): boolean {
+  const name = programName(program?.text ?? '');
+  if (name === 'git' && !isReading(args)) return gitReachesFurther(args.map(({ text }) => text));
+  if (packageManagers.has(name)) return packageManagerReachesFurther(args.map(({ text }) => text));
+  const judge = judges[ownName(judges, name)];
+  return judge !== undefined && !judge(args) && !(name === 'sed' && judge(args, place));
 }
 
-/** Whether a path leads into the folder in which a command begins, wherever in it the command is by then. Symbolic links are not followed. */
-export function staysInside(path: string, root: string | undefined): boolean {
-  if (path === '' || /^[-~]|[*?[]/.test(path)) return false;
-  if (!isAbsolute(path)) return isBelow(normalize(path));
-  return root !== undefined && isBelow(relative(root, path) || '.');
+/** Whether the options of a program are known: of others nothing is. */
+export function isKnownProgram(name: string): boolean {
+  return Object.hasOwn(judges, name);
 }
 
-function isBelow(path: string): boolean {
-  return path !== '..' && !path.startsWith('../') && !isAbsolute(path);
+function ownName(table: object, word: string | undefined): string {
+  const name = programName(word ?? '');
+  return Object.hasOwn(table, name) ? name : '';
 }
 
-/** Whether an argument is one of these long options, or what GNU takes for an abbreviation of one. */
-function names(arg: string, ...options: string[]): boolean {
+/** Whether a call of a tool that edits files names one of git's own, which say what git runs. A patch names files in its headers. */
+export function touchesGit(args: unknown, root: string | undefined): boolean {
+  if (typeof args === 'object' && args !== null) return Object.values(args).some((value) => touchesGit(value, root));
+  if (typeof args !== 'string') return false;
+  if (args.includes('\n')) return /^(\*\*\*|\+\+\+|---|diff|rename|copy) (.*[\\/\s])?\.git([\\/\s]|$)/im.test(args);
+  return isInGit(args) || (root !== undefined && args.length < longestPath && isInGit(realPathInside(args, root) ?? ''));
+}
+
+const longestPath = 4_096;
+
+function isInGit(path: string): boolean {
+  return /(^|[\\/])\.git([\\/]|$)/i.test(path);
+}
+
+const findTests = {
+  alone:
+    '-print -print0 -ls -empty -prune -quit -true -false -depth -xdev -mount -readable -writable -executable -not -a -and -o -or -nouser -nogroup -noleaf ! ( ) ,'.split(
+      ' ',
+    ),
+  text: '-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -perm -links -inum -user -group -uid -gid -printf'.split(
+    ' ',
+  ),
+  path: '-newer -anewer -cnewer -samefile'.split(' '),
+};
+
+function findsOnly(args: readonly ShellWord[], place?: Place): boolean {
+  const paths: ShellWord[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] as ShellWord;
+    const isTest = !arg.glob && /^[-(),!]/.test(arg.text);
+    if (!isTest) paths.push(arg);
+    else if (findTests.text.includes(arg.text) || findTests.path.includes(arg.text)) {
+      const value = args[(at += 1)];
+      if (!value || value.glob) return false;
+      if (findTests.path.includes(arg.text)) paths.push(value);
+    } else if (!findTests.alone.includes(arg.text) && !(arg.text === '-P' && at === 0)) return false;
+  }
+  return allInside(paths, place);
+}
+
+const diffFlags = 'puswbzaRW';
+const diffOptions =
+  'patch no-patch raw stat numstat shortstat summary name-only name-status patch-with-stat dirstat compact-summary minimal patience histogram color no-color color-words word-diff no-renames find-renames find-copies full-index abbrev check exit-code quiet ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines function-context text no-prefix no-ext-diff no-textconv pickaxe-all pickaxe-regex unified diff-filter inter-hunk-context diff-algorithm no-color-moved color-moved relative';
+/** Numbers are attached to these: a word behind them is an operand. */
+const diffNumbers = /^-(\d+|[MC]\d*%?|U\d+)$/;
+const logOptions =
+  'oneline graph all decorate no-decorate abbrev-commit no-abbrev-commit pretty format since after until before author committer grep all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp follow reverse merges no-merges first-parent date relative-date topo-order date-order author-date-order tags branches remotes max-count skip left-right cherry-pick boundary full-history simplify-by-decoration walk-reflogs no-walk parents children cc';
+
+const log = known({ flags: `${diffFlags}gmiEFPc`, values: 'nSG', other: diffNumbers, long: `${diffOptions} ${logOptions}` }, plainFormat);
+
+/** What git may be asked for. Its operands are revisions and paths alike. */
+const gitReaders: Record<string, Judge> = {
+  status: known({
+    flags: 'sbz',
+    other: /^-u(no|normal|all)?$/,
+    long: 'short branch porcelain long untracked-files ignored column no-column ahead-behind no-ahead-behind renames no-renames find-renames show-stash null',
+  }),
+  diff: known({ flags: diffFlags, values: 'SG', other: diffNumbers, long: `${diffOptions} cached staged merge-base` }),
+  log,
+  show: log,
+  'rev-parse': known({
+    flags: 'q',
+    long: 'abbrev-ref short verify quiet show-toplevel git-dir absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir is-bare-repository show-prefix show-cdup all branches tags remotes symbolic symbolic-full-name',
+  }),
+  'ls-files': known({
+    flags: 'cdmosiktuvz',
+    values: 'x',
+    long: 'cached deleted modified others ignored stage unmerged killed exclude exclude-standard directory no-empty-directory error-unmatch full-name eol deduplicate abbrev',
+  }),
+  grep: known({
+    flags: 'nilLcwvEFPGhHoqaIrWpz',
+    values: 'ABCe',
+    other: number,
+    long: 'cached untracked name-only files-with-matches files-without-match count heading break show-function function-context line-number column ignore-case word-regexp invert-match extended-regexp fixed-strings perl-regexp only-matching all-match and or not quiet color no-color full-name max-depth no-textconv context after-context before-context max-count recursive no-recursive',
+    texts: 1,
+    unless: 'e',
+  }),
+};
+
+/** Of the placeholders in a format, those with `(` can run git again, and `%G` runs the program that checks signatures. */
+function plainFormat({ options, paths }: Arguments): boolean {
+  return [...options.map(([, value]) => value ?? ''), ...paths.map(({ text }) => text)].every((text) => !/%G|%\(/.test(text));
+}
+
+/** What git reads in the workspace itself, of a repository whose settings run nothing. Elsewhere it may find another repository. */
+function gitReads(args: readonly ShellWord[], place?: Place): boolean {
+  const [subcommand, ...rest] = args[0]?.text === '--no-pager' ? args.slice(1) : args;
+  const judge = gitReaders[ownName(gitReaders, subcommand?.text)];
+  if (judge === undefined || !judge(rest, place)) return false;
+  if (place === undefined) return true;
+  return place.root !== undefined && place.folders.every((folder) => folder === '') && isPlainRepository(place.root);
+}
+
+function isReading([subcommand]: readonly ShellWord[]): boolean {
+  return ownName(gitReaders, subcommand?.text) !== '';
+}
+
+/** Of subcommands that a rule may allow: options that make git run something, or that stand before the subcommand. */
+function gitReachesFurther([subcommand = '', ...args]: string[]): boolean {
+  return (
+    subcommand.startsWith('-') ||
+    args.some(
+      (arg) =>
+        abbreviates(arg, 'output', 'ext-diff', 'open-files-in-pager', 'upload-pack', 'receive-pack', 'exec', 'config', 'template') ||
+        (subcommand === 'rebase' && /^-[^-]*x/.test(arg)) ||
+        (subcommand === 'clone' && /^-[^-]*[cu]/.test(arg)),
+    )
+  );
+}
+
+/** Whether an argument is one of these long options, or what may be taken for an abbreviation of one. */
+function abbreviates(arg: string, ...options: string[]): boolean {
   const name = /^--([^=]+)/.exec(arg)?.[1];
   return name !== undefined && options.some((option) => option.startsWith(name));
+}
+
+const packageManagers = new Set(['npm', 'pnpm', 'yarn', 'bun']);
+
+/** Options that have a script run by something else, or another one. What stands behind `--` is for the script. */
+function packageManagerReachesFurther(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return args
+    .slice(0, end === -1 ? undefined : end)
+    .some(
+      (arg) =>
+        /^-C/.test(arg) ||
+        abbreviates(
+          arg,
+          'script-shell',
+          'shell',
+          'node-options',
+          'userconfig',
+          'globalconfig',
+          'prefix',
+          'cwd',
+          'dir',
+          'config',
+          'git',
+          'python',
+        ),
+    );
 }
 
 /** Print, delete, quit, line number and substitute; not the commands `e`, `w` and `r`, nor the flags that do the same. */
@@ -65,23 +299,16 @@ const sedCommand = (() => {
   return new RegExp(String.raw`^(?:${address}(?:,${address})?)?\s*(?:[pdq=]|s([/|#,])${text}\1${text}\1[gpiI\d]*)?$`);
 })();
 
-function isPlainSed(args: string[], root: string | undefined): boolean {
-  const operands: string[] = [];
-  const scripts: string[] = [];
-  let inPlace = false;
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at] ?? '';
-    if (/^(-[nErsuz]*e|--expression)$/.test(arg)) scripts.push(args[(at += 1)] ?? '');
-    else if (/^(-[nErsuz]*i(\.\w+)?|--in-place)$/.test(arg)) inPlace = true;
-    else if (arg.startsWith('-') && !/^(-[nErsuz]+|--quiet|--silent|--regexp-extended)$/.test(arg)) return false;
-    else if (!arg.startsWith('-')) operands.push(arg);
-  }
-  if (scripts.length === 0) scripts.push(operands.shift() ?? '');
+function sedsOnly({ options, texts, paths }: Arguments, place?: Place): boolean {
+  const scripts = [...texts, ...options.filter(([name]) => name === 'e' || name === 'expression').map(([, value]) => value ?? '')];
   // Each script on its own: a `;` within an expression makes it one that is not understood, which is as well.
-  const plain = scripts.every((script) => script.split(';').every((part) => sedCommand.test(part.trim())));
-  return plain && (!inPlace || operands.every((path) => staysInside(path, root)));
+  const plain = scripts.length > 0 && scripts.every((script) => script.split(';').every((part) => sedCommand.test(part.trim())));
+  const inPlace = options.some(([name]) => /^-(-in-place|[nErsuz]*i)/.test(name));
+  if (!plain || !inPlace) return plain;
+  return place !== undefined && paths.every((path) => isEditable(path, place));
 }
 
-function isPlainAwk(args: string[]): boolean {
-  return args.every((arg) => (arg.startsWith('-') ? /^-(F.*|v.*)$/.test(arg) : true) && !/system|[|>@]/.test(arg));
+function isEditable(path: ShellWord, place: Place): boolean {
+  if (path.glob || !isInside(path, place)) return false;
+  return place.folders.every((folder) => !touchesGit(isAbsolute(path.text) ? path.text : join(folder, path.text), place.root));
 }

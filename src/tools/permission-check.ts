@@ -1,6 +1,7 @@
 import { excerpt, isObject } from '../core/json';
 import { messageOfThrown } from '../core/thrown';
 import type { AskPolicy, PermissionRule, Verdict } from '../core/tool';
+import type { PermissionCall } from './permission-rules';
 import type { Permissions } from './permissions';
 import { withinPatience } from './within';
 
@@ -11,7 +12,7 @@ type Reject = Extract<Verdict, { kind: 'reject' }>;
  */
 export async function permissionFor(
   permissions: Permissions | undefined,
-  request: { tool: string; args: unknown; rules: PermissionRule[] },
+  request: PermissionCall & { rules: PermissionRule[] },
 ): Promise<'allow' | 'ask' | Reject | undefined> {
   if (!permissions) return undefined;
   try {
@@ -25,7 +26,7 @@ export async function permissionFor(
 }
 
 /** The way people are asked, with what they may choose to remember: unset means the whole tool, none that it can't be. */
-export function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: { tool: string; args: unknown }): AskPolicy {
+export function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: PermissionCall): AskPolicy {
   if (!permissions) return ask;
   try {
     const remember = permissions.suggest(request);

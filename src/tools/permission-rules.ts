@@ -1,13 +1,16 @@
 import { basename } from 'node:path';
 import { isObject } from '../core/json';
 import type { PermissionRule } from '../core/tool';
-import { reachesFurther, staysInside } from './harmless-commands';
-import { isKeyword, roughSegments, splitShellCommand } from './shell-command';
+import { programName, reachesFurther, runsFreely } from './harmless-commands';
+import { behindCd, foldersAt, type Place } from './place';
+import { readShellCommand, roughCommands, type ShellWord, type SimpleCommand } from './shell-command';
 
 /** A call, for as far as rules look at it. `args` as the tool gets them. */
 export interface PermissionCall {
   tool: string;
   args: unknown;
+  /** The folder the tool works in, absolute, where that is known. */
+  workspace?: string;
 }
 
 /** The text of a call whose tool runs shell commands: its argument `command`. */
@@ -21,7 +24,7 @@ export function ruleName({ tool, prefix }: PermissionRule): string {
 }
 
 export function isSameRule(a: PermissionRule, b: PermissionRule): boolean {
-  return a.tool === b.tool && JSON.stringify(a.prefix) === JSON.stringify(b.prefix);
+  return a.tool === b.tool && a.exact === b.exact && JSON.stringify(a.prefix) === JSON.stringify(b.prefix);
 }
 
 export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule[] {
@@ -29,7 +32,7 @@ export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule
 }
 
 /** `stop` is for deny rules, and says nothing in others. */
-const ruleKeys = ['tool', 'prefix', 'stop'];
+const ruleKeys = ['tool', 'prefix', 'exact', 'stop'];
 
 /** What is wrong with something that should be a rule; `undefined` is nothing. */
 export function problemOfRule(rule: unknown): string | undefined {
@@ -39,50 +42,88 @@ export function problemOfRule(rule: unknown): string | undefined {
   const odd = Object.keys(rule).find((key) => !ruleKeys.includes(key));
   if (odd !== undefined) return `has the key '${odd}', which no rule has; give { tool } or { tool, prefix }`;
   if (rule.stop !== undefined && rule.stop !== true) return `has stop: ${JSON.stringify(rule.stop)}; use true, or leave it out`;
+  if (rule.exact !== undefined && (rule.exact !== true || prefix === undefined)) {
+    return `has exact: ${JSON.stringify(rule.exact)}; use true beside a prefix that holds all words of a command, or leave it out`;
+  }
   if (prefix === undefined) return undefined;
-  const words = Array.isArray(prefix) && prefix.length > 0 && prefix.every((word) => typeof word === 'string' && /^\S+$/.test(word));
+  // A prefix of one text would be no word; among all words of a command there may be such.
+  const isWord = (word: unknown, at: number) => typeof word === 'string' && (/^\S+$/.test(word) || (rule.exact === true && at > 0));
+  const words = Array.isArray(prefix) && prefix.length > 0 && prefix.every(isWord);
   return words ? undefined : `has the prefix ${JSON.stringify(prefix)}; give the words of a command one by one, such as ['git', 'push']`;
 }
 
+/** The simple commands of a call and where each of them may be; `undefined` where it is not understood, or leaves the workspace. */
+export function commandsOf(call: PermissionCall, root: string | undefined): { command: SimpleCommand; place: Place }[] | undefined {
+  const text = commandOf(call);
+  const read = text === undefined ? undefined : readShellCommand(text);
+  let place = placeOf(call, root);
+  if (!read?.understood || !place) return undefined;
+  const found: { command: SimpleCommand; place: Place }[] = [];
+  for (const command of read.commands) {
+    const [program, path, ...rest] = command.words;
+    if (program?.text === 'cd') {
+      if (!path || rest.length > 0 || command.inputs.length > 0) return undefined;
+      place = behindCd(path, place);
+      if (!place) return undefined;
+    } else found.push({ command, place });
+  }
+  return found;
+}
+
+/** Where a call's command begins: in the workspace, or in the folder `workdir` of it. */
+function placeOf({ args }: PermissionCall, root: string | undefined): Place | undefined {
+  const start: Place = { root, folders: [''] };
+  const workdir = isObject(args) ? args.workdir : undefined;
+  if (workdir === undefined) return start;
+  const folders = typeof workdir === 'string' ? foldersAt({ text: workdir, glob: false }, start) : undefined;
+  return folders && { root, folders };
+}
+
+export interface Leave {
+  rules: readonly PermissionRule[];
+  /** In which commands that are known run without a rule. */
+  mode: 'minimal' | 'trusted' | undefined;
+  root: string | undefined;
+}
+
 /**
- * Whether rules let a call through: one for the whole tool, or, for a shell command, one for each of its segments. A command that is not
- * understood is let through by no prefix.
+ * Whether a call needs nobody: by a rule for the whole tool, or, for a shell command, by a rule or the mode for each simple command in it. A
+ * command that is not understood is let through by no prefix and no mode.
  */
-export function allows(rules: readonly PermissionRule[], call: PermissionCall, root: string | undefined): boolean {
+export function allows({ rules, mode, root }: Leave, call: PermissionCall): boolean {
   // Remembered rules come from people and stores: what is no rule allows nothing.
   const own = rules.filter((rule) => problemOfRule(rule) === undefined && rule.tool === call.tool);
   if (own.some(({ prefix }) => prefix === undefined)) return true;
-  const command = commandOf(call);
-  if (own.length === 0 || command === undefined || !staysIn(call, root)) return false;
-  const split = splitShellCommand(command);
+  const isShell = mode !== undefined && call.tool === 'shell';
+  if ((own.length === 0 && !isShell) || commandOf(call) === undefined) return false;
+  const commands = commandsOf(call, root);
   return (
-    split.understood && split.segments.every((words) => isInnerCd(words, root) || own.some((rule) => allowsSegment(rule, words, root)))
+    commands?.every(
+      ({ command, place }) => (isShell && runsFreely(command, mode, place)) || own.some((rule) => allowsCommand(rule, command, place)),
+    ) === true
   );
 }
 
-/** A command's `workdir` is a `cd` before it. */
-function staysIn({ args }: PermissionCall, root: string | undefined): boolean {
-  const workdir = isObject(args) ? args.workdir : undefined;
-  return workdir === undefined || (typeof workdir === 'string' && staysInside(workdir, root));
-}
-
-function allowsSegment({ prefix = [] }: PermissionRule, words: string[], root: string | undefined): boolean {
+function allowsCommand({ prefix = [], exact }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
   if (!startsWith(words, prefix)) return false;
+  // In another folder, or with other input, the same words may do something else.
+  if (exact) return words.length === prefix.length && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
   // A rule that names the dangerous option itself, as `find . -exec grep`, means it. Not a second one behind it.
-  const [name = ''] = words;
-  const meant = (word: string, at: number) => at > 0 && at < prefix.length && reachesFurther([name, word], root);
+  const [name] = words;
+  const meant = (word: ShellWord, at: number) => name !== undefined && at > 0 && at < prefix.length && reachesFurther([name, word], place);
   return !reachesFurther(
     words.filter((word, at) => !meant(word, at)),
-    root,
+    place,
   );
 }
 
-function isInnerCd(words: string[], root: string | undefined): boolean {
-  return words.length === 2 && words[0] === 'cd' && staysInside(words[1] ?? '', root);
+function isAtHome({ folders }: Place): boolean {
+  return folders.every((folder) => folder === '');
 }
 
-function startsWith(words: readonly string[], prefix: readonly string[]): boolean {
-  return prefix.every((word, at) => words[at] === word);
+function startsWith(words: readonly ShellWord[], prefix: readonly string[]): boolean {
+  const isWord = ({ text }: ShellWord, at: number) => (at === 0 ? programName(text) === programName(prefix[0] ?? '') : text === prefix[at]);
+  return words.length >= prefix.length && words.slice(0, prefix.length).every(isWord);
 }
 
 /** The first rule that a call breaks. For a shell command it is enough that one of the commands in it does. */
@@ -101,8 +142,21 @@ const wrappers = new Set(
     'exec',
     'watch',
     'strace',
+    'ltrace',
     'parallel',
     'busybox',
+    'flock',
+    'unshare',
+    'nsenter',
+    'chroot',
+    'runuser',
+    'su',
+    'script',
+    'setpriv',
+    'taskset',
+    'prlimit',
+    'fakeroot',
+    'unbuffer',
   ]),
 );
 const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'eval']);
@@ -122,8 +176,25 @@ interface Found {
   at: number;
 }
 
-function beginsWith({ words, at }: Found, prefix: readonly string[]): boolean {
-  return prefix.every((word, i) => words[at + i] === word || (i === 0 && basename(words[at] ?? '') === word));
+/** Options of git that stand before the subcommand and have their value in the next word. */
+const gitValueOptions = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--exec-path', '--config-env', '--attr-source']);
+
+/** Options between the words of a rule, with their values, do not hide them: `git -C x push` is `git push`. */
+function beginsWith({ words, at }: Found, [program = '', ...rest]: readonly string[]): boolean {
+  const name = basename(words[at] ?? '');
+  if (name !== basename(program)) return false;
+  let next = at + 1;
+  return rest.every((word) => {
+    while (words[next]?.startsWith('-') && words[next] !== word) next += lengthOfOption(name, words[next] ?? '', words[next + 1], word);
+    next += 1;
+    return words[next - 1] === word;
+  });
+}
+
+/** How many words an option is. Of programs other than git it may have a value wherever a word follows that is not the one looked for. */
+function lengthOfOption(program: string, option: string, following: string | undefined, word: string): number {
+  if (program === 'git') return gitValueOptions.has(option) ? 2 : 1;
+  return option.includes('=') || following === word || following?.startsWith('-') ? 1 : 2;
 }
 
 /**
@@ -131,9 +202,9 @@ function beginsWith({ words, at }: Found, prefix: readonly string[]): boolean {
  * run, and, where the command is not understood, wherever one could begin. It does not follow variables, scripts and other interpreters.
  */
 function commandsWithin(command: string, depth = 0): Found[] {
-  const split = splitShellCommand(command);
-  const segments = split.understood ? split.segments : roughSegments(command);
-  return segments.flatMap((words) => {
+  const read = readShellCommand(command);
+  const commands = read.understood ? read.commands.map(({ words }) => words.map(({ text }) => text)) : roughCommands(command);
+  return commands.flatMap((words) => {
     const { starts, wrapped } = startsIn(words);
     const inner = wrapped && depth < deepest ? words.filter((word) => /\s/.test(word)) : [];
     return [...starts.map((at) => ({ words, at })), ...inner.flatMap((text) => commandsWithin(text, depth + 1))];
@@ -150,7 +221,21 @@ function startsIn(words: readonly string[]): { starts: number[]; wrapped: boolea
       starts.push(at);
       wrapped ||= wrappers.has(basename(word)) || shells.has(basename(word));
     }
-    first &&= isAssignment(word) || isKeyword(word);
+    first &&= isAssignment(word) || keywords.has(word);
   }
   return { starts, wrapped };
 }
+
+/** Words that begin a command made of commands. */
+const keywords = new Set(
+  ['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'until', 'do', 'done'].concat([
+    'case',
+    'esac',
+    'select',
+    'function',
+    'coproc',
+    '!',
+    '[',
+    '[[',
+  ]),
+);

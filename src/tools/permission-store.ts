@@ -39,7 +39,10 @@ export function filePermissionStore(path: string): PermissionStore {
       await inTurn(file, async () => {
         const kept = await read(file);
         const before = rulesFor(kept, agent);
-        const after = withoutDoubles([...before, ...rules.map(({ tool, prefix }) => ({ tool, ...(prefix && { prefix }) }))]);
+        const after = withoutDoubles([
+          ...before,
+          ...rules.map(({ tool, prefix, exact }) => ({ tool, ...(prefix && { prefix }), ...(exact && { exact }) })),
+        ]);
         if (after.length > before.length) await replace(file, { ...kept, [agent]: after });
       });
     },

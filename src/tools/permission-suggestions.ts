@@ -1,155 +1,105 @@
 import { bounds } from '../core/bounds';
 import { bytesOf } from '../core/context/carry';
 import type { PermissionRule } from '../core/tool';
-import { reachesFurther } from './harmless-commands';
-import { commandOf, isAssignment, isWrapper, type PermissionCall, withoutDoubles } from './permission-rules';
-import { splitShellCommand } from './shell-command';
+import { isKnownProgram, programName, reachesFurther, runsFreely } from './harmless-commands';
+import { commandOf, commandsOf, isWrapper, type PermissionCall, withoutDoubles } from './permission-rules';
+import type { Place } from './place';
+import type { SimpleCommand } from './shell-command';
 
 /**
- * What a person may choose to remember of a call. For a shell command: a prefix for each of its segments, narrow enough that it does not
- * allow what nobody looked at. Nothing for a segment of which that can't be said (behind `sudo`, an assignment, `rm`, `bash -c`), nor for a
- * command that no prefix would ever let through.
+ * What a person may choose to remember of a call. For a shell command: a rule for each of its simple commands, narrow enough that it does
+ * not allow what nobody looked at. It holds the first words only of programs that are known to do nothing else by what follows them; of the
+ * others all words, exactly. Nothing for a command of which that can't be said either (behind `sudo`, `rm`, `bash -c`), nor for one that no
+ * rule would ever let through.
  */
-export function suggestRules(call: PermissionCall): PermissionRule[] {
-  const command = commandOf(call);
-  if (command === undefined) return [{ tool: call.tool }];
-  const split = splitShellCommand(command);
-  if (!split.understood) return [];
-  const prefixes = split.segments.map(narrowPrefix).filter((prefix) => prefix !== undefined);
+export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
+  if (commandOf(call) === undefined) return [{ tool: call.tool }];
+  const rules = (commandsOf(call, root) ?? []).flatMap(({ command, place }) => {
+    const rule = ruleFor(command, place);
+    return rule ? [{ tool: call.tool, ...rule }] : [];
+  });
   // A rule stays in the thread's state for good: one that is as long as its command is not offered.
-  const rules = prefixes.map((prefix) => ({ tool: call.tool, prefix })).filter((rule) => bytesOf(rule) <= bounds.ruleBytes);
-  return withoutDoubles(rules);
+  return withoutDoubles(rules.filter((rule) => bytesOf(rule) <= bounds.ruleBytes));
 }
 
-/** Commands whose first words say what they do. */
-const withSubcommands = new Set(
-  [
-    'git',
-    'jj',
-    'gh',
-    'npm',
-    'npx',
-    'pnpm',
-    'yarn',
-    'bun',
-    'bunx',
-    'deno',
-    'cargo',
-    'go',
-    'make',
-    'just',
-    'docker',
-    'podman',
-    'kubectl',
-  ].concat([
-    'helm',
-    'terraform',
-    'pip',
-    'pip3',
-    'uv',
-    'poetry',
-    'bundle',
-    'composer',
-    'dotnet',
-    'mvn',
-    'gradle',
-    'brew',
-    'apt',
-    'systemctl',
-  ]),
-);
-/** Subcommands that say little without the next word. */
-const withThirdWord = new Set([
-  'run',
-  'exec',
-  'x',
-  'dlx',
-  'compose',
-  'task',
-  'tool',
-  'remote',
-  'stash',
-  'submodule',
-  'worktree',
-  'config',
-  'pr',
-  'issue',
-  'repo',
-  'api',
+type Words = Pick<PermissionRule, 'prefix' | 'exact'>;
+
+/** Programs that do the same whatever follows. */
+const harmlessWithAnything = new Set([
+  'echo',
+  'true',
+  'false',
+  'jest',
+  'vitest',
+  'mocha',
+  'pytest',
+  'tsc',
+  'eslint',
+  'biome',
+  'ruff',
+  'mypy',
 ]);
-/** Programs that do whatever their argument says: worth remembering with a script's name only. */
-const interpreters = new Set([
-  'node',
-  'tsx',
-  'ts-node',
-  'python',
-  'python3',
-  'ruby',
-  'perl',
-  'php',
-  'lua',
-  'bash',
-  'sh',
-  'zsh',
-  'dash',
-  'ksh',
-]);
-/** What these do to one thing says nothing of what they may do to another. */
+
+/** Of these the subcommands that may be remembered by themselves. What their options can make of them is in `reachesFurther`. */
+const subcommands: Record<string, string> = {
+  git: 'add am blame branch checkout cherry-pick commit describe fetch merge mv pull push rebase reset restore revert rm stash status switch tag diff show log rev-parse ls-files grep',
+  npm: 'ci start stop test',
+  pnpm: 'start test',
+  yarn: 'start test build',
+  bun: 'test',
+  docker: 'images logs ps',
+  kubectl: 'describe get logs',
+};
+/** Of these the subcommands that say what they do with the next word. */
+const longSubcommands: Record<string, string> = {
+  npm: 'run',
+  pnpm: 'run',
+  yarn: 'run',
+  bun: 'run',
+  docker: 'compose',
+  gh: 'issue pr repo run',
+};
+
+/** What these do to one thing, or run at one time, says nothing of the next. */
 const neverRemembered = new Set(
-  [
-    'cd',
-    'rm',
-    'rmdir',
-    'mv',
-    'cp',
-    'dd',
-    'ln',
-    'tee',
-    'truncate',
-    'shred',
-    'install',
-    'tar',
-    'chmod',
-    'chown',
-    'kill',
-    'pkill',
-    'killall',
-  ].concat([
-    'curl',
-    'wget',
-    'nc',
-    'ssh',
-    'scp',
-    'rsync',
-    'su',
-    'eval',
-    'source',
-    '.',
-    'trap',
-    'export',
-    'alias',
-    'set',
-    'unset',
-    'pushd',
-    'popd',
-  ]),
+  'cd rm rmdir mv cp dd ln tee truncate shred install tar chmod chown kill pkill killall curl wget nc ssh scp rsync su eval source . trap export alias set unset pushd popd'.split(
+    ' ',
+  ),
 );
+/** Programs that do whatever their argument says, or their input where there is none: remembered with the name of a script only. */
+const interpreters = /^(node|deno|tsx|ts-node|python[\d.]*|ruby|perl|php|lua|bash|sh|zsh|dash|ksh|fish)$/;
 
-function narrowPrefix(words: string[]): string[] | undefined {
-  const [name = '', second, third] = words;
-  if (isAssignment(name) || isWrapper(name) || neverRemembered.has(name) || !/^[\w.+@/-]+$/.test(name)) return undefined;
-  if (reachesFurther(words)) return undefined;
-  if (interpreters.has(name)) {
-    if (second === '-m' && /^python/.test(name)) return plainWords(name, second, third);
-    return plainWords(name, second);
-  }
-  if (!withSubcommands.has(name)) return [name];
-  return second !== undefined && withThirdWord.has(second) ? plainWords(name, second, third) : plainWords(name, second);
+function ruleFor(command: SimpleCommand, place: Place): Words | undefined {
+  const words = command.words.map(({ text }) => text);
+  const name = programName(words[0] ?? '');
+  if (isWrapper(name) || neverRemembered.has(name) || !/^[\w.+@/-]+$/.test(name) || reachesFurther(command.words, place)) return undefined;
+  if (interpreters.test(name)) return namesScript(words) ? exactly(command, place) : undefined;
+  return prefixOf([name, ...words.slice(1)], command, place) ?? exactly(command, place);
 }
 
-/** The words, where all are there and each behind the first is a plain one, or `-m`. */
-function plainWords(...words: (string | undefined)[]): string[] | undefined {
-  const isPlain = (word: string | undefined, at: number): word is string =>
-    word !== undefined && (at === 0 || word === '-m' || /^[A-Za-z0-9@./_][\w@:./-]*$/.test(word));
-  return words.every(isPlain) ? words : undefined;
+function prefixOf([name = '', second = '', third = '']: string[], command: SimpleCommand, place: Place): Words | undefined {
+  if (isKnownProgram(name) && name !== 'git') {
+    // The operands of these are a language of their own.
+    const isWhole = !['find', 'sed', 'awk'].includes(name) && runsFreely(command, 'minimal', place);
+    return isWhole ? { prefix: [name] } : undefined;
+  }
+  if (harmlessWithAnything.has(name)) return { prefix: [name] };
+  if (includes(subcommands, name, second)) return { prefix: [name, second] };
+  if (includes(longSubcommands, name, second) && /^[A-Za-z0-9_][\w@:./-]*$/.test(third)) return { prefix: [name, second, third] };
+  return undefined;
+}
+
+function includes(table: Record<string, string>, name: string, word: string): boolean {
+  return Object.hasOwn(table, name) && (table[name] ?? '').split(' ').includes(word);
+}
+
+function namesScript([, second, third]: string[]): boolean {
+  const isName = (word: string | undefined) => word !== undefined && /^[A-Za-z0-9@./_][\w@:./-]*$/.test(word);
+  return second === '-m' ? isName(third) : isName(second);
+}
+
+/** All words, where a rule for them would let this very command through. */
+function exactly({ words, inputs, piped }: SimpleCommand, { folders }: Place): Words | undefined {
+  const isWhole = words.every(({ glob }) => !glob) && inputs.length === 0 && !piped && folders.every((folder) => folder === '');
+  return isWhole ? { prefix: words.map(({ text }) => text), exact: true } : undefined;
 }

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { PermissionRule } from '../core/tool';
-import { editingCommands, editingTools, readingCommands, readingTools } from './harmless-commands';
+import { editingTools, readingTools, touchesGit } from './harmless-commands';
 import { allows, brokenRule, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';
@@ -8,12 +8,12 @@ import { suggestRules } from './permission-suggestions';
 /**
  * What is let through beside the rules.
  * - `minimal`: tools and commands that read; a person is asked about everything else.
- * - `trusted`: also those that edit files.
+ * - `trusted`: also those that edit files, but git's own.
  * - `full-access`: everything that no deny rule blocks.
  */
 export type PermissionMode = 'minimal' | 'trusted' | 'full-access';
 
-/** A rule that blocks. `stop`: the run ends with it, instead of the model being told. */
+/** A rule that blocks, also with `exact` whatever begins with its words. `stop`: the run ends with it, instead of the model being told. */
 export interface DenyRule extends PermissionRule {
   stop?: true;
 }
@@ -23,7 +23,10 @@ export interface PermissionOptions {
   allow?: readonly PermissionRule[];
   /** Without one the rules alone speak, and a tool's own approval stands where they say nothing. */
   mode?: PermissionMode;
-  /** The agent's workspace, absolute: into it a command may `cd` by an absolute path. By a relative one it may in any case. */
+  /**
+   * The agent's workspace, absolute; default is the one its tools work in. With it commands may name paths in it by absolute paths, symbolic links are followed to see whether they lead
+   * out of it, and git may read there.
+   */
   root?: string;
   /** Keeps what people remember for the agent. */
   store?: PermissionStore;
@@ -51,33 +54,33 @@ const modes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
 /** Throws `TypeError` that names every problem. */
 export function createPermissions(options: PermissionOptions = {}): Permissions {
   check(options);
-  const { deny = [], allow = [], mode, root, store } = structuredCloneOfRules(options);
-  const standing = [...allow, ...rulesOf(mode)];
+  const { deny = [], allow = [], mode, root: known, store } = structuredCloneOfRules(options);
 
   const forAgent = (agent: string | undefined): Permissions =>
     Object.freeze({
-      decide({ tool, args, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }) {
+      decide({ tool, args, workspace, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }) {
         const call = { tool, args };
+        const root = known ?? workspace;
         const broken = brokenRule(deny, call);
         if (broken) return { deny: `blocked by deny rule (${ruleName(broken)})`, ...(broken.stop && { stop: broken.stop }) };
-        if (mode === 'full-access' || allows([...standing, ...rules], call, root)) return 'allow';
+        const allowedBy = (remembered: readonly PermissionRule[]) =>
+          allows({ rules: [...allow, ...rules, ...remembered], mode: mode === 'full-access' ? undefined : mode, root }, call);
+        if (mode === 'full-access' || isHarmlessTool(call, mode, root) || allowedBy([])) return 'allow';
         const otherwise = mode === undefined ? undefined : 'ask';
         if (!store) return otherwise;
         if (agent === undefined) throw new Error('Permissions with a store must know whose rules to read from it: use forAgent(name).');
-        return store.load(agent).then((stored) => (allows([...standing, ...rules, ...stored], call, root) ? 'allow' : otherwise));
+        return store.load(agent).then((stored) => (allowedBy(stored) ? 'allow' : otherwise));
       },
-      suggest: suggestRules,
+      suggest: (call: PermissionCall) => suggestRules(call, known ?? call.workspace),
       forAgent,
       ...(store && { store }),
     });
   return forAgent(undefined);
 }
 
-function rulesOf(mode: PermissionMode | undefined): PermissionRule[] {
-  if (mode === undefined || mode === 'full-access') return [];
-  const tools = mode === 'trusted' ? [...readingTools, ...editingTools] : readingTools;
-  const commands = mode === 'trusted' ? [...readingCommands, ...editingCommands] : readingCommands;
-  return [...tools.map((tool) => ({ tool })), ...commands.map((prefix) => ({ tool: 'shell', prefix }))];
+function isHarmlessTool({ tool, args }: PermissionCall, mode: PermissionMode | undefined, root: string | undefined): boolean {
+  if (mode === undefined) return false;
+  return readingTools.includes(tool) || (mode === 'trusted' && editingTools.includes(tool) && !touchesGit(args, root));
 }
 
 /** The lists are the owner's, who may change them; what was checked must not. */

@@ -1,16 +1,35 @@
+import { forEachChild, type PipelineNode, parse, type Redirection, type SyntaxNode, type Word, type WordPart } from 'unbash';
+
 /**
  * Takes a shell command apart into the simple commands it runs, so that each can be held against rules.
  *
- * It reads much less than a shell does, on purpose. What it takes is certain: bash runs exactly these words, and nothing else. Everything
- * that could run, write or expand to something else (`$…`, backticks, new lines, `&`, brackets, braces, write redirects, comments) makes
- * the whole command one that is not understood. A construct is added here only with a proof against a real shell, in the tests.
+ * The grammar is that of a parser of bash. Taken from its tree is much less than a shell does, on purpose: simple commands of literal words,
+ * joined by pipes, `&&`, `||` and `;`. What is taken is certain: bash runs exactly these words, and nothing else. Everything that could
+ * run, write or expand to something else makes the whole command one that is not understood. A construct is added here only with a proof
+ * against a real shell, in the tests.
  */
-export type ShellCommand = { understood: true; segments: string[][] } | { understood: false; why: string };
+export type ShellCommand = { understood: true; commands: SimpleCommand[] } | { understood: false; why: string };
 
-/** The words of each simple command, quotes taken off, redirects from files and between descriptors left out. */
-export function splitShellCommand(command: string): ShellCommand {
+export interface SimpleCommand {
+  /** The program and its arguments, quotes taken off. */
+  words: ShellWord[];
+  /** Files that it reads from through `<`. */
+  inputs: string[];
+  /** Its input comes from the command before it. */
+  piped: boolean;
+}
+
+export interface ShellWord {
+  text: string;
+  /** A pattern: bash puts the names of the files that match in its place. None of them begins with a dash. */
+  glob: boolean;
+}
+
+export function readShellCommand(command: string): ShellCommand {
   try {
-    return { understood: true, segments: segmentsOf(command) };
+    if (/[\n\r]/.test(command)) throw new NotUnderstood('it has several lines');
+    if (/(?![ \t])[\p{C}\p{Z}]/u.test(command)) throw new NotUnderstood('it has characters that do not show');
+    return { understood: true, commands: commandsOf(command) };
   } catch (error) {
     if (error instanceof NotUnderstood) return { understood: false, why: error.message };
     throw error;
@@ -20,148 +39,201 @@ export function splitShellCommand(command: string): ShellCommand {
 /** What is odd about a command, in words that follow "because". Never leaves this file. */
 class NotUnderstood extends Error {}
 
-/** Words that begin a command made of commands. */
-const keywords = new Set(
-  ['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'until', 'do', 'done'].concat([
-    'case',
-    'esac',
-    'select',
-    'function',
-    'coproc',
-    '!',
-    '[',
-    '[[',
-  ]),
-);
-
-export function isKeyword(word: string): boolean {
-  return keywords.has(word);
+function commandsOf(source: string): SimpleCommand[] {
+  const script = parse(source);
+  if (script.errors?.[0]) throw new NotUnderstood(`it is no complete command (${script.errors[0].message})`);
+  const commands: SimpleCommand[] = [];
+  const spans: Span[] = [];
+  for (const { command, background } of script.commands) {
+    if (background) throw new NotUnderstood('it runs something in the background');
+    const parts = command.type === 'AndOr' ? command.commands : [command];
+    commands.push(...parts.flatMap((part) => pipelineOf(part, spans)));
+  }
+  if (commands.length === 0) throw new NotUnderstood('a command in it is empty');
+  refuseWhatIsBetween(source, spans);
+  return commands;
 }
 
-const control = /(?![ \t])[\p{C}\p{Z}]/u;
-const between = /\|\||&&|\|&|\||;/y;
-/** `2>&1` moves no byte to a file. A name after `>&` would. */
-const descriptorCopy = /[12]?>&(?:[12]|-)(?=[ \t;|<>]|$)/y;
-const readFrom = /<(?![<>&(])/y;
+interface Span {
+  pos: number;
+  end: number;
+}
 
-function segmentsOf(command: string): string[][] {
-  if (/[\n\r]/.test(command)) throw new NotUnderstood('it has several lines');
-  if (control.test(command)) throw new NotUnderstood('it has characters that do not show');
-  const segments: string[][] = [];
-  let words: string[] = [];
+/** What the tree leaves out, such as comments: between words there may be blanks and one operator, and nothing else. */
+function refuseWhatIsBetween(source: string, spans: Span[]): void {
   let at = 0;
-  const close = () => {
-    if (words.length === 0) throw new NotUnderstood('a command in it is empty');
-    if (isKeyword(words[0] ?? '')) throw new NotUnderstood(`it is a compound command (${words[0]})`);
-    segments.push(words);
-    words = [];
-  };
-
-  while (true) {
-    at = skipBlanks(command, at);
-    if (at === command.length) break;
-    const operator = matchAt(between, command, at);
-    if (operator !== undefined) {
-      close();
-      at += operator.length;
-      if (operator === ';' && skipBlanks(command, at) === command.length) return segments;
-      continue;
-    }
-    if (matchAt(/\d*[<>]|&/y, command, at) !== undefined) {
-      at = skipRedirect(command, at);
-      continue;
-    }
-    const { word, end } = readWord(command, at);
-    words.push(word);
+  for (const { pos, end } of [...spans].sort((a, b) => a.pos - b.pos)) {
+    const between = at === 0 ? /^[ \t]*$/ : /^[ \t]*(\|\||&&|\|&|\||;)?[ \t]*$/;
+    if (pos < at || !between.test(source.slice(at, pos))) throw new NotUnderstood('it has something between its words that is not read');
     at = end;
   }
-  close();
-  return segments;
+  if (!/^[ \t]*;?[ \t]*$/.test(source.slice(at))) throw new NotUnderstood('it has a comment');
 }
 
-/** Returns where the redirect ends. */
-function skipRedirect(command: string, start: number): number {
-  const copy = matchAt(descriptorCopy, command, start);
-  if (copy !== undefined) return start + copy.length;
-  const at = start + (matchAt(/\d+/y, command, start)?.length ?? 0);
-  if (matchAt(readFrom, command, at) !== undefined) {
-    const { word, end } = readWord(command, skipBlanks(command, at + 1));
-    // bash opens a connection to these.
-    if (/^\/dev\/(tcp|udp)\//.test(word)) throw new NotUnderstood('it opens a connection');
-    return end;
+function pipelineOf(node: PipelineNode, spans: Span[]): SimpleCommand[] {
+  if (node.type !== 'Pipeline') return [simpleCommand(node, false, spans)];
+  if (node.prefixes[0]) throw new NotUnderstood(`it is a compound command (${node.prefixes[0].type})`);
+  return node.commands.map((command, at) => simpleCommand(command, at > 0, spans));
+}
+
+function simpleCommand(node: PipelineNode, piped: boolean, spans: Span[]): SimpleCommand {
+  if (node.type !== 'Command') throw new NotUnderstood(`it is a compound command (${node.type})`);
+  const words: ShellWord[] = [];
+  const inputs: string[] = [];
+  for (const part of [...node.prefix, ...(node.name ? [node.name] : []), ...node.suffix]) {
+    spans.push(part);
+    if (part.type === 'Word') words.push(wordOf(part));
+    else if (part.type === 'Assignment') throw new NotUnderstood('it sets a variable');
+    else inputs.push(...inputOf(part));
   }
-  if (command[at] === '>' || command.startsWith('&>', at)) throw new NotUnderstood('it writes to a file');
-  throw new NotUnderstood(command[at] === '&' ? 'it runs something in the background' : 'it has a redirect that is not read');
+  if (words.length === 0) throw new NotUnderstood('a command in it is empty');
+  if (words[0]?.glob) throw new NotUnderstood('a pattern stands for its program');
+  return { words, inputs, piped };
 }
 
-/** What stands for itself outside quotes. The glob characters are looked at more closely below. */
+/** The file that a redirect reads. Copying output to output (`2>&1`) reads nothing and moves no byte to a file. */
+function inputOf(redirect: Redirection): string[] {
+  if (redirect.type !== 'Redirect' || redirect.descriptor?.type === 'FileDescriptorVariable' || !redirect.target) {
+    throw new NotUnderstood('it has a redirect that is not read');
+  }
+  const { operator, descriptor, target } = redirect;
+  if (operator === '>&' && [1, 2].includes(descriptor?.value ?? 1) && /^[12-]$/.test(target.text)) return [];
+  if (operator === '<' && [0].includes(descriptor?.value ?? 0)) {
+    const { text, glob } = wordOf(target);
+    if (glob) throw new NotUnderstood('a pattern stands for a file in it');
+    // bash opens a connection to these.
+    if (/^\/dev\/(tcp|udp)\//.test(text)) throw new NotUnderstood('it opens a connection');
+    return [text];
+  }
+  throw new NotUnderstood(operator.includes('>') ? 'it writes to a file' : 'it has a redirect that is not read');
+}
+
+function wordOf(word: Word): ShellWord {
+  const pieces = word.parts ? word.parts.map(pieceOf) : [unquoted(word.text)];
+  const text = pieces.map((piece) => piece.text).join('');
+  // Two readings of the same word: where they differ, one of them is wrong.
+  if (text !== word.value) throw new NotUnderstood('it has quotes that are not read');
+  const glob = pieces.some((piece) => piece.glob);
+  if (glob) {
+    const fixed = pieces.slice(0, pieces.findIndex((piece) => piece.glob) + 1).map((piece) => (piece.glob ? piece.fixed : piece.text));
+    // The name of a file that matches could be an option.
+    if (fixed.join('') === '' || text.startsWith('-')) throw new NotUnderstood('a pattern in it could become an option');
+  }
+  if (/(^|[:=])~/.test(word.text)) throw new NotUnderstood('it has a ~ that stands for a folder');
+  return { text, glob };
+}
+
+interface Piece extends ShellWord {
+  /** What stands before a pattern in the piece. */
+  fixed: string;
+}
+
+function pieceOf(part: WordPart): Piece {
+  switch (part.type) {
+    case 'Literal':
+    case 'Glob':
+      return unquoted(part.text);
+    case 'SingleQuoted':
+      return literally(part.text.slice(1, -1));
+    case 'DoubleQuoted':
+      return literally(part.parts.map(doubleQuoted).join(''));
+    default:
+      throw new NotUnderstood(`it has a ${part.text[0] ?? part.type} that is not read`);
+  }
+}
+
+const literally = (text: string): Piece => ({ text, glob: false, fixed: text });
+
+/** What stands for itself outside quotes; the characters of patterns with it. */
 const plain = /[\w./,:=@%+~^\]!*?[#-]|[^\0-\x7f]/;
 
-function readWord(command: string, start: number): { word: string; end: number } {
-  let word = '';
-  let at = start;
-  while (at < command.length) {
-    const char = command[at] ?? '';
-    if (/[ \t|&;<>]/.test(char)) break;
-    if (char === "'") {
-      const end = command.indexOf("'", at + 1);
-      if (end === -1) throw new NotUnderstood('a quote in it is not closed');
-      word += command.slice(at + 1, end);
-      at = end + 1;
-    } else if (char === '"') {
-      const quoted = readDoubleQuoted(command, at + 1);
-      word += quoted.text;
-      at = quoted.end;
-    } else if (char === '\\') {
-      if (at + 1 === command.length) throw new NotUnderstood('it ends in a backslash');
-      word += command[at + 1];
-      at += 2;
-    } else {
-      if (!plain.test(char)) throw new NotUnderstood(`it has a ${char} that is not read`);
-      if (char === '#' && at === start) throw new NotUnderstood('it has a comment');
-      // The name of a file that matches could be an option.
-      if (/[*?[]/.test(char) && (word === '' || word.startsWith('-'))) throw new NotUnderstood('a pattern in it could become an option');
-      word += char;
-      at += 1;
-    }
-  }
-  if (at === start) throw new NotUnderstood('a word is missing in it');
-  return { word, end: at };
-}
-
-function readDoubleQuoted(command: string, start: number): { text: string; end: number } {
+function unquoted(source: string): Piece {
   let text = '';
-  let at = start;
-  while (at < command.length) {
-    const char = command[at] ?? '';
-    const next = command[at + 1] ?? '';
-    if (char === '"') return { text, end: at + 1 };
-    if (char === '`' || (char === '$' && !/[" |)]/.test(next))) throw new NotUnderstood(`it has a ${char} that is not read`);
-    const escapes = char === '\\' && /[$`"\\]/.test(next);
-    text += escapes ? next : char;
-    at += escapes ? 2 : 1;
+  let fixed: string | undefined;
+  for (let at = 0; at < source.length; at += 1) {
+    let char = source[at] ?? '';
+    if (char === '\\') {
+      at += 1;
+      if (at === source.length) throw new NotUnderstood('it ends in a backslash');
+      char = source[at] ?? '';
+    } else if (!plain.test(char)) throw new NotUnderstood(`it has a ${char} that is not read`);
+    else if (/[*?[]/.test(char)) fixed ??= text;
+    text += char;
   }
-  throw new NotUnderstood('a quote in it is not closed');
+  return { text, glob: fixed !== undefined, fixed: fixed ?? text };
 }
 
-function skipBlanks(command: string, at: number): number {
-  return at + (matchAt(/[ \t]+/y, command, at)?.length ?? 0);
-}
-
-function matchAt(sticky: RegExp, text: string, at: number): string | undefined {
-  sticky.lastIndex = at;
-  return sticky.exec(text)?.[0];
+function doubleQuoted(part: { type: string; text: string }): string {
+  if (part.type !== 'Literal' || /(?<!\\)(\\\\)*(`|\$(?![" |)]|$))/.test(part.text)) throw new NotUnderstood('it has a $ that is not read');
+  return part.text.replace(/\\([$`"\\])/g, '$1');
 }
 
 /**
- * Word lists that may be commands within a command that is not understood: far too many rather than one too few. It is cut wherever a shell
- * could begin a command, once with quotes taken away and once with quotes as borders.
+ * Word lists that may be commands anywhere within a command, understood or not: far too many rather than one too few. They are those of the
+ * syntax tree, nested ones included; and, as what is quoted may be run too, the text cut wherever a shell could begin a command, once with
+ * quotes taken away and once with quotes as borders.
  */
-export function roughSegments(command: string): string[][] {
+export function roughCommands(command: string): string[][] {
   const joined = command.replace(/\\\r?\n/g, '').replace(/['"\\]/g, '');
   const bordered = command.replace(/['"]/g, '\n').replace(/\\/g, '');
-  return [joined, bordered]
+  const cut = [joined, bordered]
     .flatMap((text) => text.split(/[\n\r;|&(){}<>`$]/))
-    .map((text) => text.split(/\s+/).filter((word) => word !== ''))
-    .filter((words) => words.length > 0);
+    .map((text) => text.split(/\s+/).filter((word) => word !== ''));
+  return [...nestedCommands(command), ...cut].filter((words) => words.length > 0).map((words) => words.flatMap(withoutBraces));
+}
+
+/** The parser reads what is nested once for each level: of a command with more levels than this there is only the cut text. */
+const mostNested = 300;
+
+function nestedCommands(source: string): string[][] {
+  if ((source.match(/[$`(<>]/g)?.length ?? 0) > mostNested) return [];
+  const found: string[][] = [];
+  const visit = (node: SyntaxNode): void => {
+    if (node.type === 'Command') {
+      found.push([...(node.name ? [node.name.value] : []), ...node.args.map((arg) => (arg.type === 'Word' ? arg.value : arg.text))]);
+    }
+    forEachChild(node, visit);
+  };
+  visit(parse(source));
+  return found;
+}
+
+/** Where the words that braces stand for have so many characters in all, the rest is left as it is. */
+const mostBraceCharacters = 1_000_000;
+
+/** The words that bash makes of `{a,b}` and `{a..c}`. */
+export function withoutBraces(word: string): string[] {
+  let words = [word];
+  while (words.length * word.length < mostBraceCharacters) {
+    const more = words.flatMap((each) => withoutOneBrace(each) ?? [each]);
+    if (more.length === words.length && more.every((each, at) => each === words[at])) break;
+    words = more;
+  }
+  return words;
+}
+
+/** By the outermost braces that stand for something. */
+function withoutOneBrace(word: string): string[] | undefined {
+  const opened: { at: number; commas: number[] }[] = [];
+  let found: { from: number; to: number; choices: string[] } | undefined;
+  for (let at = 0; at < word.length && !(found && opened.length === 0); at += 1) {
+    if (word[at] === '{') opened.push({ at, commas: [] });
+    else if (word[at] === ',') opened.at(-1)?.commas.push(at);
+    const closed = word[at] === '}' ? opened.pop() : undefined;
+    const choices = closed && choicesOf(word, closed.at, closed.commas, at);
+    if (choices) found = { from: closed.at, to: at, choices };
+  }
+  return found?.choices.map((choice) => word.slice(0, found.from) + choice + word.slice(found.to + 1));
+}
+
+function choicesOf(word: string, from: number, commas: number[], to: number): string[] | undefined {
+  if (commas.length > 0) return [from, ...commas].map((start, at) => word.slice(start + 1, commas[at] ?? to));
+  return lettersIn(word.slice(from + 1, to));
+}
+
+function lettersIn(inner: string): string[] | undefined {
+  const [, from, to] = /^([a-zA-Z])\.\.([a-zA-Z])$/.exec(inner) ?? [];
+  if (from === undefined || to === undefined) return undefined;
+  const [first, last] = [from.charCodeAt(0), to.charCodeAt(0)];
+  return Array.from({ length: Math.abs(last - first) + 1 }, (_, at) => String.fromCharCode(first + (last < first ? -at : at)));
 }

@@ -24,6 +24,8 @@ export interface JudgeOptions {
   rules?: PermissionRule[];
   /** Tools that came with the thread's input; answered from outside. One whose name the agent's own have is not looked at. */
   extraTools?: readonly ToolSpec[];
+  /** The folder the tools work in, absolute. */
+  workspace?: string;
 }
 
 /** The tools of one agent. Needs nothing but Node: usable from a script and from tests. */
@@ -62,13 +64,13 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
 
-    async judge(call: ToolCall, { rules = [], extraTools = [] }: JudgeOptions = {}): Promise<Verdict> {
+    async judge(call: ToolCall, { rules = [], extraTools = [], workspace }: JudgeOptions = {}): Promise<Verdict> {
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { kind: 'reject', error: parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
-      const leave = await leaveFor(tool, parsed.args, { rules, permissions });
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
       return 'kind' in leave ? leave : verdictOf(tool, leave.approval, otherwise);
     },
 
@@ -86,9 +88,9 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
 async function leaveFor(
   tool: Tool,
   args: unknown,
-  { rules, permissions }: { rules: PermissionRule[]; permissions: Permissions | undefined },
+  { rules, permissions, workspace }: { rules: PermissionRule[]; permissions: Permissions | undefined; workspace: string | undefined },
 ): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
-  const request = { tool: tool.name, args };
+  const request = { tool: tool.name, args, ...(workspace !== undefined && { workspace }) };
   const permission = await permissionFor(permissions, { ...request, rules });
   if (typeof permission === 'object') return permission;
   if (permission === 'allow') return {};

@@ -226,9 +226,12 @@ describe('people and pauses', () => {
         toolCallId: 'c',
         approved: true,
         by: 'dana',
-        remembered: [{ tool: 'shell', prefix: ['git', 'push'] }],
+        remembered: [
+          { tool: 'shell', prefix: ['git', 'push'] },
+          { tool: 'shell', prefix: ['node', 'b c'], exact: true },
+        ],
       }),
-      '  approved by dana (deploy); shell: git push need no approval any more\n',
+      '  approved by dana (deploy); shell: git push, shell: node "b c" (exactly) need no approval any more\n',
     ],
     [
       'a refusal that ends the run',

@@ -26,7 +26,11 @@ describe('an answer', () => {
           approvers: 2,
           deadlineMs: 60_000,
           onDeadline: ['ask-again', { escalate: ['board'] }, 'deny'],
-          remember: [{ tool: 'shell', prefix: ['git', 'status'] }, { tool: 'pay' }],
+          remember: [
+            { tool: 'shell', prefix: ['git', 'status'] },
+            { tool: 'shell', prefix: ['node', 'a b', ''], exact: true },
+            { tool: 'pay' },
+          ],
         },
       },
     ],
@@ -75,6 +79,7 @@ describe('an answer', () => {
     ['approve:tool', { ask: { onDeadline: 'deny' } }, 'ask has onDeadline'],
     ['approve:tool', { ask: { onDeadline: [{ escalate: [] }] } }, 'ask has onDeadline'],
     ['approve:tool', { ask: { remember: [{ prefix: ['git'] }] } }, 'ask has remember'],
+    ['approve:tool', { ask: { remember: [{ tool: 'shell', exact: true }] } }, 'ask has remember'],
     ['approve:tool', { stop: true }, 'stop goes with approved: false'],
   ])('of %s may not be %p', (name, answer, problem) => {
     expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });

@@ -29,6 +29,18 @@ describe('permissions', () => {
     expect(permissions.decide).toHaveBeenCalledWith({ tool: 'mail', args: { to: 'lee' }, rules });
   });
 
+  test('are told where the tool works, which is their root unless they have one', async () => {
+    const permissions = saying(undefined);
+    await createToolbox([mail], { permissions }).judge(callOf('mail', {}), { workspace: '/srv/work' });
+    expect(permissions.decide).toHaveBeenCalledWith({ tool: 'mail', args: {}, rules: [], workspace: '/srv/work' });
+    const judge = async (root?: string) => {
+      const box = createToolbox([createShell()], { permissions: createPermissions({ mode: 'minimal', ...(root && { root }) }) });
+      return (await box.judge(callOf('shell', { command: 'cat /srv/work/a.txt' }), { workspace: '/srv/work' })) as { approval?: unknown };
+    };
+    expect(await judge()).not.toHaveProperty('approval');
+    expect(await judge('/srv/other')).toHaveProperty('approval');
+  });
+
   test('[B170] what they deny is not run, and may end the run', async () => {
     const error = { name: 'PermissionDeniedError', message: 'Permission denied: no mail' };
     expect(await judged(saying({ deny: 'no mail' }), 'mail')).toEqual({ kind: 'reject', error });

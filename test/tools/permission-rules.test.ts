@@ -134,7 +134,13 @@ describe('permissions', () => {
   test('what is wrong with options is said for all at once', () => {
     const wrong = {
       deny: [{ tool: '' }, { tool: 'shell', prefix: [] }, { tool: 'shell', stop: 'yes' }],
-      allow: [{ tool: 'shell', prefix: ['git push'] }, 'shell', { tool: 'shell', command: 'ls' }],
+      allow: [
+        { tool: 'shell', prefix: ['git push'] },
+        'shell',
+        { tool: 'shell', command: 'ls' },
+        { tool: 'shell', exact: true },
+        { tool: 'shell', prefix: ['a'], exact: 1 },
+      ],
       mode: 'yolo',
       root: 'work',
       store: { load: 1 },
@@ -148,6 +154,8 @@ describe('permissions', () => {
         "- allow[0]: has the prefix [\"git push\"]; give the words of a command one by one, such as ['git', 'push']",
         '- allow[1]: is no rule; give { tool } or { tool, prefix }',
         "- allow[2]: has the key 'command', which no rule has; give { tool } or { tool, prefix }",
+        '- allow[3]: has exact: true; use true beside a prefix that holds all words of a command, or leave it out',
+        '- allow[4]: has exact: 1; use true beside a prefix that holds all words of a command, or leave it out',
         "- mode: is \"yolo\"; use 'minimal', 'trusted' or 'full-access'",
         '- root: give the absolute path of a folder',
         '- store: give one with load and add, such as filePermissionStore(path)',

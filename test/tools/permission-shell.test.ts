@@ -1,14 +1,22 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
-import { splitShellCommand } from '../../src/tools/shell-command';
+import { readShellCommand } from '../../src/tools/shell-command';
 import { newFolder, removeFolders } from './tool-host';
 
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'longhaul-work-')));
+execFileSync('git', ['init', '-q', root]);
+afterAll(() => rmSync(root, { recursive: true }));
 afterAll(removeFolders);
 
-const root = '/home/dana/work';
+const wordsIn = (command: string) => {
+  const read = readShellCommand(command);
+  return read.understood ? read.commands.map(({ words }) => words.map(({ text }) => text)) : [];
+};
 const decisionOn = (command: string, mode: PermissionMode = 'minimal', more: object = {}) =>
   createPermissions({ mode, root }).decide({ tool: 'shell', args: { command, ...more } });
 
@@ -24,7 +32,9 @@ describe('a shell command', () => {
     'sort -rn -k2,2 a.txt',
     "find . -name '*.ts' -not -path './node_modules/*'",
     'date +%s',
-    'head -n 5&&tail -n 2<a.txt',
+    'head -n 5&&tail -n 2 <a.txt',
+    '/bin/ls',
+    '/usr/bin/git --no-pager log',
     '\tls   -l\t',
   ])('[B177] is allowed when each of its segments is: %j', (command) => {
     expect([command, decisionOn(command)]).toEqual([command, 'allow']);
@@ -39,7 +49,7 @@ describe('a shell command', () => {
     'ls |& npm test',
     'lsof',
     'LS',
-    '/bin/ls',
+    '/opt/ls',
     './ls',
     'git push',
     'git -c core.pager=x log',
@@ -53,17 +63,25 @@ describe('a shell command', () => {
   });
 
   test('[B177] is not split inside quotes', () => {
-    expect(splitShellCommand(`a 'b; c' "d | e" f\\;g "h && \\"i\\"" ''`)).toEqual({
+    expect(wordsIn(`a 'b; c' "d | e" f\\;g "h && \\"i\\"" ''`)).toEqual([['a', 'b; c', 'd | e', 'f;g', 'h && "i"', '']]);
+    expect(wordsIn('a 1 2>&1 <x b|c;d||e&&f|&g<y')).toEqual([['a', '1', 'b'], ['c'], ['d'], ['e'], ['f'], ['g']]);
+    expect(readShellCommand('a <x | b c* 2>&1')).toEqual({
       understood: true,
-      segments: [['a', 'b; c', 'd | e', 'f;g', 'h && "i"', '']],
-    });
-    expect(splitShellCommand('a 1 2>&1 <x b|c;d||e&&f|&g<y')).toEqual({
-      understood: true,
-      segments: [['a', '1', 'b'], ['c'], ['d'], ['e'], ['f'], ['g']],
+      commands: [
+        { words: [{ text: 'a', glob: false }], inputs: ['x'], piped: false },
+        {
+          words: [
+            { text: 'b', glob: false },
+            { text: 'c*', glob: true },
+          ],
+          inputs: [],
+          piped: true,
+        },
+      ],
     });
   });
 
-  test.each(['cd src', 'cd ./a/../b && ls', 'cd .', "cd 'a b'; cd c; ls", `cd ${root}/src && ls`, `cd ${root}`])(
+  test.each(['cd src', 'cd ./a/b && ls', 'cd .', "cd 'a b'; cd c; ls", `cd ${root}/src && ls`, `cd ${root}`])(
     '[B177] may cd inside the root: %j',
     (command) => {
       expect([command, decisionOn(command)]).toEqual([command, 'allow']);
@@ -73,6 +91,7 @@ describe('a shell command', () => {
   test.each([
     'cd ..',
     'cd src/../.. && ls',
+    'cd a/../b',
     'cd a; cd ..',
     'cd /',
     'cd /etc',
@@ -168,11 +187,11 @@ describe('a shell command', () => {
     for (const mode of ['minimal', 'trusted'] as const) {
       expect(createPermissions({ mode, root, allow: rules }).decide({ tool: 'shell', args: { command }, rules })).toBe('ask');
     }
-    expect(splitShellCommand(command)).toEqual({ understood: false, why: expect.stringMatching(/^(it|a) .{6,}/) });
+    expect(readShellCommand(command)).toEqual({ understood: false, why: expect.stringMatching(/^(it|a) .{6,}/) });
   });
 
   test('that is not understood says why', () => {
-    const why = (command: string) => splitShellCommand(command);
+    const why = (command: string) => readShellCommand(command);
     expect(why('ls\ncat')).toEqual({ understood: false, why: 'it has several lines' });
     expect(why('ls &')).toEqual({ understood: false, why: 'it runs something in the background' });
     expect(why('ls 2>> x')).toEqual({ understood: false, why: 'it writes to a file' });
@@ -400,8 +419,7 @@ test('[B177][B178] of what is allowed, a real bash runs exactly the segments tha
         .map((parts) => parts.join(''))
         .filter((command) => permissions.decide({ tool: 'shell', args: { command } }) === 'allow' && !/^(ls|cat)?\W*$/.test(command)),
       async (command) => {
-        const split = splitShellCommand(command);
-        const expected = split.understood ? split.segments : [];
+        const expected = wordsIn(command);
         const seen = await bash.run(command);
         ran += seen.length;
         for (const words of seen) expect(expected).toContainEqual(words);
@@ -418,7 +436,7 @@ describe('what is suggested to remember', () => {
   const prefixes = (command: string) => {
     const rules = createPermissions().suggest({ tool: 'shell', args: { command } });
     expect(rules.every(({ tool }) => tool === 'shell')).toBe(true);
-    return rules.map(({ prefix }) => prefix?.join(' '));
+    return rules.map(({ prefix, exact }) => prefix?.join(' ') + (exact ? ', exactly' : ''));
   };
 
   test.each<[string, string[]]>([
@@ -426,14 +444,58 @@ describe('what is suggested to remember', () => {
     ['git push origin main', ['git push']],
     ['npm run build -- --watch', ['npm run build']],
     ['npm test', ['npm test']],
-    ['npx jest a.test.ts', ['npx jest']],
     ['docker compose up', ['docker compose up']],
-    ['node scripts/a.js --x', ['node scripts/a.js']],
-    ['python3 -m pytest -q', ['python3 -m pytest']],
-    ["go test './...' && go vet", ['go test', 'go vet']],
     ['jest a', ['jest']],
+    ['/usr/bin/grep -rn x src', ['grep']],
   ])('[B175] is narrow: %s: %j', (command, expected) => {
     expect(prefixes(command)).toEqual(expected);
+  });
+
+  test.each([
+    'node scripts/a.js --x',
+    'python3 -m pytest -q',
+    "go test './...'",
+    'npx jest a.test.ts',
+    'find . -name x',
+    'sed -n 1p a',
+    'make test',
+    'printf -v x y',
+    'test -v x',
+    './build.sh',
+    'docker run -it x',
+    'cat ../a.txt',
+    'cat /etc/hostname',
+    'git',
+  ])('[B175] is the whole command where what follows its first words may be anything: %s', (command) => {
+    expect(prefixes(command)).toEqual([`${command.replaceAll("'", '')}, exactly`]);
+  });
+
+  test.each(['cd src && node a.js', 'cat x | node a.js', 'make < x', 'make t*'])(
+    '[B175] is nothing where the whole command depends on more than its words: %s',
+    (command) => {
+      expect(prefixes(command).filter((rule) => rule !== 'cat')).toEqual([]);
+    },
+  );
+
+  test('[B175] that is a whole command allows that one, in the workspace itself, and no other', () => {
+    const rules = createPermissions().suggest({ tool: 'shell', args: { command: "node a.js 'b c' ''" } });
+    expect(rules).toEqual([{ tool: 'shell', prefix: ['node', 'a.js', 'b c', ''], exact: true }]);
+    const decide = (command: string, more: object = {}) =>
+      createPermissions({ mode: 'minimal', root }).decide({ tool: 'shell', args: { command, ...more }, rules });
+    expect(decide('node a.js "b c" ""')).toBe('allow');
+    expect(decide("ls && node a.js 'b c' ''", { workdir: '.' })).toBe('allow');
+    for (const command of [
+      "node a.js 'b c'",
+      'node a.js b c ""',
+      "node a.js 'b c' '' x",
+      "node a.js 'b c' '' < x",
+      "ls | node a.js 'b c' ''",
+      "cd src && node a.js 'b c' ''",
+      "./node a.js 'b c' ''",
+    ]) {
+      expect([command, decide(command)]).toEqual([command, 'ask']);
+    }
+    expect(decide("node a.js 'b c' ''", { workdir: 'src' })).toBe('ask');
   });
 
   test('[B175] is one for each segment, without doubles', () => {
@@ -455,9 +517,6 @@ describe('what is suggested to remember', () => {
     'node',
     'python -m',
     'git -C x push',
-    'git',
-    'npm run',
-    'docker run -it x',
     'find . -exec rm x +',
     'find . -delete',
     "awk 'BEGIN { system(1) }'",
@@ -500,10 +559,10 @@ describe('what is suggested to remember', () => {
       fc.property(fc.array(segment, { minLength: 1, maxLength: 3 }), (segments) => {
         const permissions = createPermissions({ mode: 'minimal' });
         const each = segments.map((command) => permissions.suggest({ tool: 'shell', args: { command } }));
-        const call = { tool: 'shell', args: { command: segments.join(' | ') } };
+        const call = { tool: 'shell', args: { command: segments.join(' && ') } };
         const rules = permissions.suggest(call);
         for (const { prefix } of rules) expect(prefix?.length).toBeGreaterThanOrEqual(1);
-        for (const { prefix } of rules) expect(prefix?.length).toBeLessThanOrEqual(3);
+        for (const { prefix, exact } of rules) if (!exact) expect(prefix?.length).toBeLessThanOrEqual(3);
         if (each.every((list) => list.length === 1)) expect(permissions.decide({ ...call, rules })).toBe('allow');
         if (each.every((list) => list.length === 0)) expect(rules).toEqual([]);
       }),

@@ -13,6 +13,7 @@ afterAll(removeFolders);
 
 const test1: PermissionRule = { tool: 'shell', prefix: ['npm', 'test'] };
 const build: PermissionRule = { tool: 'shell', prefix: ['npm', 'run', 'build'] };
+const script: PermissionRule = { tool: 'shell', prefix: ['node', 'a.js', 'b c', ''], exact: true };
 const pay: PermissionRule = { tool: 'pay' };
 
 async function newFile() {
@@ -26,8 +27,9 @@ describe('a file of permission rules', () => {
     expect(await store.load('coder')).toEqual([]);
     await store.add('coder', [test1, pay]);
     await store.add('coder', [pay, build, build, { ...test1 }]);
+    await store.add('coder', [script, { ...script }, { tool: 'shell', prefix: ['node', 'a.js'] }]);
     await store.add('support', [pay]);
-    expect(await filePermissionStore(file).load('coder')).toEqual([test1, pay, build]);
+    expect(await filePermissionStore(file).load('coder')).toEqual([test1, pay, build, script, { tool: 'shell', prefix: ['node', 'a.js'] }]);
     expect(await store.load('support')).toEqual([pay]);
     expect(await store.load('constructor')).toEqual([]);
   });

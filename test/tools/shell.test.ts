@@ -245,3 +245,14 @@ describe('shell', () => {
     expect(await createToolbox([careful]).judge(callOf('shell', { command: 'ls' }))).not.toHaveProperty('approval');
   });
 });
+
+test('what bash makes of cd and of patterns is not for the environment to say', async () => {
+  const workspace = await newFolder();
+  const shell = createShell({ environment: { PATH: process.env.PATH, CDPATH: '/', BASHOPTS: 'globstar:dotglob' } });
+  const output = await told(
+    shell,
+    { command: 'cd etc || echo "nowhere: $CDPATH"; shopt -q globstar || shopt -q dotglob || echo off' },
+    { workspace },
+  );
+  expect(output).toMatch(/nowhere: \noff$/);
+});

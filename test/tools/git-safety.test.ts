@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
+import { createShell } from '../../src/tools/shell';
+import { newFolder, removeFolders, run } from './tool-host';
+
+afterEach(removeFolders);
+
+/** A repository with one commit, and a program in it that notes that it ran. */
+async function repository() {
+  const root = await newFolder();
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: root, stdio: 'pipe' });
+  git('init', '-q');
+  writeFileSync(join(root, 'a.txt'), 'one\n');
+  const evil = join(root, 'evil.sh');
+  writeFileSync(evil, `#!/bin/sh\ntouch '${root}/it-ran'\ncat 2>/dev/null\n`);
+  chmodSync(evil, 0o755);
+  git('add', 'a.txt');
+  git('commit', '-q', '-m', 'one');
+  return {
+    root,
+    evil,
+    git,
+    config: (text: string) => appendFileSync(join(root, '.git/config'), text),
+    decide: (command: string, more: object = {}, mode: PermissionMode = 'minimal') =>
+      createPermissions({ mode, root }).decide({ tool: 'shell', args: { command, ...more } }),
+    /** Runs a command as an agent would, whatever permissions say; whether the program ran. */
+    async ranEvil(command: string, workdir = '.') {
+      rmSync(join(root, 'it-ran'), { force: true });
+      writeFileSync(join(root, 'a.txt'), 'two\n');
+      // Git looks into a file again whose time is new.
+      utimesSync(join(root, 'a.txt'), 1, 1);
+      await run(createShell(), { command, workdir }, { workspace: root });
+      return existsSync(join(root, 'it-ran'));
+    },
+  };
+}
+
+const reading = ['git status', 'git diff', 'git log -p', 'git show', 'git ls-files -m', 'git grep one', 'git rev-parse HEAD'];
+
+test.each(reading)('%s is free in a repository with harmless settings', async (command) => {
+  const { decide, config } = await repository();
+  config(
+    '[remote "origin"]\n\turl = https://example.test/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch "main"]\n\tremote = origin\n',
+  );
+  expect(decide(command)).toBe('allow');
+  expect(decide(`ls && ${command} | head -5`)).toBe('allow');
+  expect(decide(command, { workdir: '.' })).toBe('allow');
+});
+
+test.each(reading)('%s is asked about where git may find another repository, or settings that are not known', async (command) => {
+  const { decide, root, git } = await repository();
+  mkdirSync(join(root, 'docs'));
+  expect(decide(`cd docs && ${command}`)).toBe('ask');
+  expect(decide(command, { workdir: 'docs' })).toBe('ask');
+  expect(createPermissions({ mode: 'minimal' }).decide({ tool: 'shell', args: { command } })).toBe('ask');
+  expect(decide(command.replace('git', 'git -C docs'))).toBe('ask');
+  git('config', 'filter.x.clean', './evil.sh');
+  expect(decide(command)).toBe('ask');
+});
+
+test.each([
+  '[diff]\n\texternal = ./evil.sh\n',
+  '[diff "x"]\n\ttextconv = ./evil.sh\n',
+  '[diff "x"]\n\tcommand = ./evil.sh\n',
+  '[filter "x"]\n\tclean = ./evil.sh\n',
+  '[core]\n\tfsmonitor = ./evil.sh\n',
+  '[core]\n\tworktree = /\n',
+  '[core]\n\tsshCommand = ./evil.sh\n',
+  '[CORE]\n\tFSMonitor = ./evil.sh\n',
+  '[include]\n\tpath = ../x\n',
+  '[includeIf "gitdir:/"]\n\tpath = ../x\n',
+  '[extensions]\n\tworktreeConfig = true\n',
+  '[extensions]\n\tpartialClone = origin\n',
+  '[remote "origin"]\n\tpromisor = true\n',
+  '[gpg]\n\tprogram = ./evil.sh\n',
+  '[alias]\n\tx = !./evil.sh\n',
+  '[core] fsmonitor = ./evil.sh\n',
+  '[user]\n\tname = a \\\n[filter "x"]\n\tclean = ./evil.sh\n',
+  '[user]\n\tname = a \\\n',
+  '[user "x\\"]\n\tname = a\n',
+  'nonsense\n',
+])('settings are not known: %j', async (text) => {
+  const { decide, config } = await repository();
+  expect(decide('git status')).toBe('allow');
+  config(text);
+  expect(decide('git status')).toBe('ask');
+});
+
+test('a repository that is elsewhere, or none, is asked about', async () => {
+  const { decide, root } = await repository();
+  writeFileSync(join(root, '.git/commondir'), '../x\n');
+  expect(decide('git status')).toBe('ask');
+  rmSync(join(root, '.git/commondir'));
+  expect(decide('git status')).toBe('allow');
+  writeFileSync(join(root, '.git/HEAD'), '');
+  expect(decide('git status')).toBe('ask');
+  rmSync(join(root, '.git'), { recursive: true });
+  expect(decide('git status')).toBe('ask');
+  writeFileSync(join(root, '.git'), 'gitdir: docs\n');
+  expect(decide('git status')).toBe('ask');
+});
+
+test('a submodule that asks to be looked into is asked about', async () => {
+  const { decide, root } = await repository();
+  writeFileSync(join(root, '.gitmodules'), '[submodule "a"]\n\tpath = a\n\turl = https://example.test/a.git\n');
+  expect(decide('git status')).toBe('allow');
+  appendFileSync(join(root, '.gitmodules'), '\tignore = none\n');
+  expect(decide('git status')).toBe('ask');
+});
+
+describe('the environment of every command', () => {
+  test.each(['git status', 'git diff', 'git ls-files -m', 'git add -N .'])('runs no file system monitor: %s', async (command) => {
+    const { config, ranEvil, evil } = await repository();
+    config(`[core]\n\tfsmonitor = ${evil}\n`);
+    expect(await ranEvil(command)).toBe(false);
+    // That it would have, without.
+    expect(await ranEvil(`git -c core.fsmonitor=${evil} ${command.slice(4)}`)).toBe(true);
+  });
+
+  test('runs no program that checks signatures, no hook of what only reads, and writes no index', async () => {
+    const { config, ranEvil, evil, root } = await repository();
+    config(`[log]\n\tshowSignature = true\n[gpg]\n\tprogram = ${evil}\n[core]\n\tpager = ${evil}\n[diff]\n\tautoRefreshIndex = true\n`);
+    mkdirSync(join(root, '.git/hooks'), { recursive: true });
+    for (const hook of ['post-index-change', 'reference-transaction']) symlinkSync(evil, join(root, '.git/hooks', hook));
+    for (const command of ['git log', 'git show', 'git status', 'git diff --no-ext-diff --no-textconv']) {
+      expect([command, await ranEvil(command)]).toEqual([command, false]);
+    }
+    // Hooks of what a person agreed to do run as ever.
+    expect(await ranEvil('git add a.txt')).toBe(true);
+  });
+
+  test('finds no repository among the files of another', async () => {
+    const { ranEvil, evil, root } = await repository();
+    execFileSync('git', ['init', '-q', '--bare', join(root, 'docs')]);
+    appendFileSync(join(root, 'docs/config'), `[core]\n\tbare = false\n\tworktree = ${root}\n\tfsmonitor = ${evil}\n`);
+    expect(await ranEvil('git status', 'docs')).toBe(false);
+    expect(await ranEvil('env -u GIT_CONFIG_COUNT git status', 'docs')).toBe(true);
+  });
+
+  test('does not look into submodules, whose settings are their own', async () => {
+    const { ranEvil, evil, root, git } = await repository();
+    const inner = join(root, 'inner');
+    execFileSync('git', ['init', '-q', inner]);
+    writeFileSync(join(inner, 'b.txt'), 'one\n');
+    execFileSync('git', ['-C', inner, 'add', '.']);
+    execFileSync('git', ['-C', inner, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '-m', 'one']);
+    git('add', 'inner');
+    appendFileSync(join(inner, '.git/config'), `[core]\n\tfsmonitor = ${evil}\n`);
+    for (const command of ['git status', 'git diff']) expect([command, await ranEvil(command)]).toEqual([command, false]);
+    expect(await ranEvil('env -u GIT_CONFIG_COUNT git status')).toBe(true);
+  });
+});
+
+describe('mode trusted', () => {
+  test.each<[string, object, 'allow' | 'ask']>([
+    ['write_file', { path: 'src/a.ts', content: 'the folder .git/ holds\n.git/config' }, 'allow'],
+    ['write_file', { path: '.gitignore', content: 'x' }, 'allow'],
+    ['write_file', { path: '.git/config', content: 'x' }, 'ask'],
+    ['write_file', { path: 'docs/.GIT/config', content: 'x' }, 'ask'],
+    ['write_file', { path: './sub/.git', content: 'gitdir: x' }, 'ask'],
+    ['write_file', { path: 'link/config', content: 'x' }, 'ask'],
+    ['edit', { file: '.git/hooks/pre-commit', old: 'a', new: 'b' }, 'ask'],
+    ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
+    ['apply_patch', { patch: '--- a/.git/config\n+++ b/.git/config\n' }, 'ask'],
+    ['apply_patch', { patch: '*** Begin Patch\n*** Update File: a.txt\n+see .git/config\n' }, 'allow'],
+  ])('edits no file of git itself: %s %j: %s', async (tool, args, decision) => {
+    const { root } = await repository();
+    symlinkSync('.git', join(root, 'link'));
+    expect(createPermissions({ mode: 'trusted', root }).decide({ tool, args })).toBe(decision);
+  });
+
+  test.each([
+    "sed -i 's/a/b/' .git/config",
+    "sed -i 's/a/b/' link/config",
+    "cd .git && sed -i 's/a/b/' config",
+    "cd link; sed -i 's/a/b/' config",
+  ])('nor does %s', async (command) => {
+    const { root, decide } = await repository();
+    symlinkSync('.git', join(root, 'link'));
+    expect(decide(command, {}, 'trusted')).toBe('ask');
+    expect(decide("sed -i 's/a/b/' a.txt", {}, 'trusted')).toBe('allow');
+  });
+});
