@@ -12,11 +12,10 @@ import { stopWatching } from './client/thread-watch';
 import { readConfig } from './config';
 import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
-import { bounds } from './core/bounds';
 import { checkThreadId } from './core/check-input';
+import { taskDetails } from './core/details';
 import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
-import { shortBytes } from './core/text';
 import { checkThreadInput } from './core/thread-input';
 import { summary } from './core/views';
 import type { StreamBus } from './stream/stream-bus';
@@ -117,7 +116,7 @@ export class LonghaulClient {
           args: [request],
           memo: { agent: name, request: digest },
           staticSummary: summary(`${name}: ${task.slice(0, 500)}`),
-          ...(task.length > 160 && { staticDetails: shortBytes(task.slice(0, 4_000), bounds.detailsBytes) }),
+          ...(task.length > 100 && { staticDetails: taskDetails(task) }),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
         });

@@ -72,8 +72,11 @@ export interface DurableEventData {
     error?: ToolError;
     durationMs?: number;
   };
-  /** A person must agree before the call runs. */
-  'agent.approval.requested': { stepId: string; toolCall: ToolCall } & Asked;
+  /**
+   * A person must agree before the call runs. `arguments`: as the tool takes them, which is what a person is shown, where the model wrote
+   * them otherwise: without those that the tool does not know, in the tool's order, with its defaults.
+   */
+  'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & Asked;
   /** One of several people who must agree did. */
   'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number };
   /** The deadline passed: others are asked, or the same again. */
@@ -184,6 +187,11 @@ export interface Asked {
   dueAt?: string;
   /** What a decision with `remember` would allow from then on. */
   remember?: PermissionRule[];
+  /**
+   * Of an approval: stands for thread, call, tool and arguments, so that a decision can say what it is on. A beginning of the SHA-256
+   * over them.
+   */
+  digest?: string;
 }
 
 /** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be; or at a limit: which. */

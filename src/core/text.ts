@@ -37,7 +37,8 @@ export function shortBytes(text: string, max: number): string {
   return `${whole.slice(0, end)}…`;
 }
 
-function jsonBytes(text: string): number {
+/** Of UTF-8 JSON, without its quotes. */
+export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text)) - 2;
 }
 

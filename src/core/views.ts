@@ -4,9 +4,11 @@ import { limitWords } from './decide';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
 import { excerpt } from './json';
 import { join } from './log';
+import { Markdown, markdown } from './markdown';
 import type { Message } from './message';
+import { printableLine } from './printable';
 import { activeRun, type CallState, type ThreadState } from './state';
-import { shortBytes } from './text';
+import { jsonBytes } from './text';
 import type { AskPolicy, Verdict } from './tool';
 
 /** What waits for someone outside. */
@@ -130,10 +132,20 @@ export function modelSummary(turn: number, model: string, contextTokens: number)
 }
 
 export function toolSummary(name: string, args: string): string {
-  return summary(`${name} ${args.slice(0, 2 * bounds.summaryBytes)}`);
+  const begun = printableLine(args.slice(0, 2 * bounds.summaryBytes));
+  return fitting((chars) => markdown`${excerpt(name, 60)} ${Markdown.code(excerpt(begun, chars))}`);
 }
 
-/** A line as the server takes it, which counts its bytes. */
+/** A line of text, in Markdown that shows it as it is. */
 export function summary(text: string): string {
-  return shortBytes(excerpt(text.replace(/\s+/g, ' '), 180), bounds.summaryBytes);
+  const line = printableLine(text.slice(0, 2 * bounds.summaryBytes));
+  return fitting((chars) => markdown`${excerpt(line, chars)}`);
+}
+
+/** The longest that the server takes, which counts bytes. */
+function fitting(source: (chars: number) => Markdown): string {
+  for (let chars = 160; ; chars -= 10) {
+    const text = source(chars).toString();
+    if (jsonBytes(text) <= bounds.summaryBytes || chars <= 10) return text;
+  }
 }
