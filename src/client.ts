@@ -14,6 +14,7 @@ import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
 import { checkThreadId } from './core/check-input';
 import { taskDetails } from './core/details';
+import { sortedJson } from './core/json';
 import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
 import { checkThreadInput } from './core/thread-input';
@@ -210,8 +211,8 @@ function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
 
 /** Tells requests apart, whatever the order of their keys. */
 function digestOf(value: unknown): string {
-  const sorted = JSON.stringify(value, (_, v) =>
-    v && typeof v === 'object' && !Array.isArray(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
-  );
-  return createHash('sha256').update(sorted).digest('hex').slice(0, 32);
+  return createHash('sha256')
+    .update(sortedJson(value) ?? '')
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -14,6 +14,7 @@ import type { Toolbox } from '../tools/toolbox';
 import { agentOf } from './agent-of';
 import { answerCap } from './answer-cap';
 import { askThread } from './ask-thread';
+import { withDigest } from './call-digest';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
 import { type Tally, tally } from './tally';
@@ -50,7 +51,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       try {
         const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
         const durationMs = Math.round(performance.now() - started);
-        const calls = await judge(toolbox, request, ids.assign(answer.toolCalls));
+        const calls = await judge(agent, toolbox, request, ids.assign(answer.toolCalls), step);
         const token = randomBytes(4).toString('hex');
         if (!request.closing) deposit(deps, request, answer, calls, token, step);
         const { text, refusal, finishReason, usage, opaque } = answer;
@@ -197,12 +198,16 @@ function content(delta: ModelDelta, ids: CallIds): object {
 }
 
 function judge(
+  agent: Agent,
   toolbox: Toolbox,
   { rules, extraTools }: CallModelRequest,
   calls: ToolCall[],
+  { threadId }: Step,
 ): Promise<{ call: ToolCall; verdict: Verdict }[]> {
-  const options = { ...(rules && { rules }), ...(extraTools && { extraTools }) };
-  return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call, options) })));
+  const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
+  const options = { mayBeAsked, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const judged = calls.map(async (call) => ({ call, verdict: withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked) }));
+  return Promise.all(judged);
 }
 
 /** Leaves the answer where the next model call on this worker finds it. */

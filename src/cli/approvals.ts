@@ -1,7 +1,8 @@
 import type { Thread } from '../client';
 import type { PendingCall } from '../core/event';
 import { lineOf } from './exit';
-import { note } from './output';
+import { styled } from './styled';
+import { note } from './terminal';
 
 /** Who answers what waits while a run is followed. */
 export interface Approvals {
@@ -51,7 +52,7 @@ export function yesToAll(thread: Thread, who: { by?: string; groups?: string[] }
           if ((error as { code?: string }).code === 'thread-closed') return 'answering';
           if ((error as { code?: string }).code !== 'request-refused') throw error;
           // It is for others to decide; or somebody was faster, which is all that was wanted.
-          if ((await stillPending(thread, waiting)).some((call) => call.toolCallId === toolCallId)) note(lineOf(error));
+          if ((await stillPending(thread, waiting)).some((call) => call.toolCallId === toolCallId)) note(styled`${lineOf(error)}`);
         }
       }
       const left = await stillPending(thread, waiting);

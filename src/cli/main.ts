@@ -1,8 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import pc from 'picocolors';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
 import { addRequests, groupOption } from './program-requests';
+import { paint, Styled, styled } from './styled';
+import { note, print, say } from './terminal';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
 
@@ -25,7 +26,7 @@ export async function main(argv: string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? exit.ok : exit.usage;
       return;
     }
-    process.stderr.write(`${pc.red('error:')} ${lineOf(error)}\n`);
+    note(styled`${paint.red('error:')} ${lineOf(error)}`);
     process.exitCode = exitCodeOf(error);
   }
 }
@@ -35,6 +36,7 @@ function createProgram(): Command {
     .description('Durable LLM agents on Temporal: start them, watch them, answer them.')
     .addHelpText('after', exitCodes)
     .showHelpAfterError('(longhaul --help shows the commands)')
+    .configureOutput({ writeOut: (text) => print(Styled.lines(text)), writeErr: (text) => say(Styled.lines(text)) })
     .exitOverride();
   addProcesses(program);
   addRun(program);

@@ -73,6 +73,7 @@ function addDecisions(program: Command): void {
     .option('--reason <text>')
     .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
     .addOption(new Option('--remember <scope>', 'calls like it need no approval any more').choices(['thread', 'agent']))
+    .option('--expect <hash>', 'only what inbox and show gave this hash: refused where anything else waits by now')
     .addOption(new Option('--more <n>', 'of a limit: how much more; without it as much again').argParser(positive))
     .action((thread, call, options) => {
       const { approve }: typeof import('./requests') = require('./requests');

@@ -3,7 +3,7 @@ import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
-import type { PermissionRule, ToolError, ToolOutcome } from './tool';
+import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
 
 /**
@@ -88,6 +88,8 @@ export interface DurableEventData {
     by?: string;
     reason?: string;
     editedArguments?: string;
+    /** Of the edited arguments; see `Asked`. */
+    digest?: string;
     source?: 'deadline' | 'hook';
     /** These calls need no approval in this thread from now on. */
     remembered?: PermissionRule[];
@@ -115,6 +117,8 @@ export interface DurableEventData {
     answered?: string[];
     /** What takes the place of the model's arguments, as JSON. */
     editedArguments?: string;
+    /** Of these: what whoever is asked about the call is shown. */
+    checked?: CheckedCall;
     ignored?: string;
     errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
   };

@@ -21,6 +21,13 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** JSON with its keys in order, so that equal values are equal texts. */
+export function sortedJson(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, v: unknown) =>
+    isObject(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
+  );
+}
+
 /** Cuts a text for a place with a limit (an event, a summary line), and says that it did. */
 export function excerpt(text: string, max: number): string {
   if (text.length <= max) return text;

@@ -7,7 +7,7 @@ import type { Content } from './message';
 import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
-import { askPolicyOf } from './views';
+import { askPolicyOf, checkedCall } from './views';
 
 /** What may be asked of a thread from outside. Each is a signal and an update of this name. */
 export interface CancelRequest {
@@ -47,6 +47,8 @@ export interface DecisionRequest {
   stop?: boolean;
   /** Of a limit: how much more of it. Default as much as there was. */
   more?: number;
+  /** The digest of what is decided, as `pending` tells it: refused where what waits by now is anything else. */
+  expect?: string;
 }
 export interface PauseRequest {
   reason?: string;
@@ -216,9 +218,9 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
 export function checkDecision(state: ThreadState, payload: unknown): Checked<DecisionRequest> {
   const request = typeof payload === 'string' ? { toolCallId: payload } : payload;
   if (!isObject(request) || typeof request.toolCallId !== 'string') {
-    return no(`approve takes { toolCallId, approved?, by?, reason?, arguments? }; it was given ${show(payload)}`);
+    return no(`approve takes { toolCallId, approved?, by?, reason?, arguments?, expect? }; it was given ${show(payload)}`);
   }
-  const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more } = request;
+  const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more, expect } = request;
   if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
   const who = checkDecider('approve', request);
   if (!who.ok) return who;
@@ -252,7 +254,8 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   const wrong = ofLimit
     ? undefined
     : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request));
-  if (wrong) return no(`approve: ${wrong}`);
+  const other = wrong ?? notExpected(offered, toolCallId, expect);
+  if (other) return no(`approve: ${other}`);
   return yes({
     toolCallId,
     approved,
@@ -262,7 +265,18 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
     ...(remember ? { remember } : {}),
     ...(stop ? { stop } : {}),
     ...(more ? { more: more as number } : {}),
+    ...(expect !== undefined ? { expect: expect as string } : {}),
   });
+}
+
+/** Whether what waits is something else than what the decider was shown. */
+function notExpected(call: CallState | undefined, id: string, expect: unknown): string | undefined {
+  if (expect === undefined) return undefined;
+  if (typeof expect !== 'string') return `expect must be a text; it is ${show(expect)}`;
+  const { digest } = call ? checkedCall(call) : {};
+  if (!digest) return `"${id}" has no digest, so nothing can be expected of it; look at it, and leave expect out`;
+  if (expect === digest) return undefined;
+  return `what waits as "${id}" (${call?.name}) has the digest ${digest}, and ${show(expect)} was expected; look at it again before you decide`;
 }
 
 /** Those who agreed before agreed to other arguments. */

@@ -9,7 +9,7 @@ import type { Message } from './message';
 import { printableLine } from './printable';
 import { activeRun, type CallState, type ThreadState } from './state';
 import { jsonBytes } from './text';
-import type { AskPolicy, Verdict } from './tool';
+import type { AskPolicy, CheckedCall, Verdict } from './tool';
 
 /** What waits for someone outside. */
 export function pendingCalls(state: ThreadState): PendingCall[] {
@@ -45,18 +45,20 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
   ];
 }
 
-function pendingCall(state: ThreadState, { id, name, phase, verdict, ask }: CallState): PendingCall[] {
+function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
+  const { id, name, phase, verdict, ask } = call;
   if (phase !== 'awaiting-approval' && phase !== 'awaiting-output') return [];
   const approval = phase === 'awaiting-approval';
   const policy = askPolicyOf(verdict, phase);
   const question = verdict.kind === 'external' && verdict.question;
   const groups = ask?.groups ?? policy?.groups;
+  const checked = checkedCall(call);
   return [
     {
       kind: approval ? 'approval' : question ? 'question' : 'output',
       toolCallId: id,
       name,
-      arguments: argumentsOf(state, id),
+      arguments: (approval && checked.arguments) || argumentsOf(state, id),
       ...(policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
@@ -65,8 +67,15 @@ function pendingCall(state: ThreadState, { id, name, phase, verdict, ask }: Call
       ...(ask?.dueAt !== undefined && { dueAt: iso(ask.dueAt) }),
       ...(ask && ask.votes.length > 0 && { votes: ask.votes }),
       ...(approval && policy?.remember && { remember: policy.remember }),
+      ...(approval && checked.digest && { digest: checked.digest }),
     },
   ];
+}
+
+/** What whoever is asked about a call is shown, where it is not the model's own text. */
+export function checkedCall({ verdict, editedArguments, checked }: CallState): CheckedCall {
+  const known = editedArguments === undefined ? (verdict as CheckedCall) : checked;
+  return { ...(known?.arguments !== undefined && { arguments: known.arguments }), ...(known?.digest && { digest: known.digest }) };
 }
 
 /** How a call that waits is asked about: for its approval, or for its output. */
