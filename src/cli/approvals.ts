@@ -1,5 +1,6 @@
 import type { Thread } from '../client';
 import type { PendingCall } from '../core/event';
+import { sameName } from '../core/people';
 import { lineOf } from './exit';
 import { styled } from './styled';
 import { note } from './terminal';
@@ -24,7 +25,8 @@ export async function stillPending(thread: Thread, pending: PendingCall[]): Prom
 /** Whether someone is among those who are asked. Whether they are who they say, nobody here can tell. */
 export function isFor({ users, groups }: PendingCall, who: { by?: string; groups?: string[] }): boolean {
   if (!users && !groups) return true;
-  return users?.includes(who.by ?? '') === true || groups?.some((group) => who.groups?.includes(group)) === true;
+  const { by = '', groups: mine = [] } = who;
+  return users?.some((user) => sameName(user, by)) === true || groups?.some((group) => mine.some((own) => sameName(own, group))) === true;
 }
 
 export function nobody(thread: Thread): Approvals {

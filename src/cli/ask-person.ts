@@ -3,6 +3,7 @@ import { limitNames } from '../core/agent';
 import { argumentLines, type Room } from '../core/argument-lines';
 import type { PendingCall } from '../core/event';
 import { parseObject } from '../core/json';
+import { sameName } from '../core/people';
 import { type Approvals, isFor, stillPending } from './approvals';
 import { lineOf } from './exit';
 import { NoAnswer, type Prompt } from './prompt';
@@ -39,7 +40,7 @@ export function askPerson(thread: Thread, person: Person): Approvals {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
         // An output is nobody's to type in; who is not asked can't answer; and who has agreed already waits for the others.
-        if (call.kind === 'output' || !isFor(call, person) || (person.by && call.votes?.includes(person.by))) continue;
+        if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
       }
       return 'answering';
@@ -206,6 +207,10 @@ function introductionTo(call: PendingCall): Styled {
 
 /** Above the question; what is longer is shown when it is asked for. */
 const room = { lines: 40, chars: 4_000 };
+
+function hasVoted({ votes = [] }: PendingCall, by: string | undefined): boolean {
+  return by !== undefined && votes.some((vote) => sameName(vote, by));
+}
 
 /** The arguments as the tool takes them, the first one first. */
 function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {

@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
-import { addRequests, groupOption } from './program-requests';
+import { addRequests, groupOption, person } from './program-requests';
 import { paint, Styled, styled } from './styled';
 import { note, print, say } from './terminal';
 
@@ -95,7 +95,7 @@ function addRun(program: Command): void {
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
     .addOption(formatOption())
     .option('--yes', 'approve every call that asks')
-    .option('--by <who>', 'who answers here; kept in the log')
+    .addOption(new Option('--by <who>', 'who answers here; kept in the log').argParser(person))
     .addOption(groupOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {
@@ -132,7 +132,7 @@ function addReaders(program: Command): void {
     .description('what waits for a person, or a reply, in all threads: oldest first, with the command that answers it')
     .option('--agent <name>')
     .option('--tool <name>', 'of the call that waits; of a limit, the limit')
-    .option('--group <name>', 'a group that is asked')
+    .addOption(new Option('--group <name>', 'a group that is asked').argParser(person))
     .addOption(new Option('--older <time>', 'what has waited for so long: 90s, 30m, 2h, 3d').argParser(timeSpan))
     .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(50))
     .option('--json', 'one item a line')

@@ -4,6 +4,7 @@ import { bytesOf } from './context/carry';
 import type { Delivery } from './event';
 import { isObject } from './json';
 import type { Content } from './message';
+import { checkPerson, cleanName, sameName } from './people';
 import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
@@ -192,7 +193,7 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
   if (!Array.isArray(outputs) || outputs.length === 0) {
     return no(`submitToolOutputs takes { outputs: [{ toolCallId, output }] }; it was given ${show(payload)}`);
   }
-  const who = checkDecider('submitToolOutputs', isObject(payload) ? payload : {});
+  const who = checkDecider(state, 'submitToolOutputs', isObject(payload) ? payload : {});
   if (!who.ok) return who;
   const seen = new Set<string>();
   const accepted: ToolOutput[] = [];
@@ -222,7 +223,7 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   }
   const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more, expect } = request;
   if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
-  const who = checkDecider('approve', request);
+  const who = checkDecider(state, 'approve', request);
   if (!who.ok) return who;
   const words = checkWords({ reason });
   if (words) return no(`approve: ${words}`);
@@ -289,7 +290,7 @@ interface Decider {
   groups?: string[];
 }
 
-function checkDecider(name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
+function checkDecider({ facts }: ThreadState, name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
   const words = checkWords({ by });
   if (words) return no(`${name}: ${words}`);
   if (
@@ -300,7 +301,15 @@ function checkDecider(name: string, { by, groups }: Record<string, unknown>): Ch
       `${name}: groups must be a list of at most ${bounds.groups} names, each of at most ${bounds.nameChars} characters; it is ${show(groups)}`,
     );
   }
-  return yes({ ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) });
+  const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
+  return facts?.sameNames ? cleanDecider(name, who) : yes(who);
+}
+
+function cleanDecider(name: string, { by, groups }: Decider): Checked<Decider> {
+  const wrong =
+    (by === undefined ? undefined : checkPerson('by', by)) ?? groups?.map((group) => checkPerson('a group', group)).find(Boolean);
+  if (wrong) return no(`${name}: ${wrong}`);
+  return yes({ ...(by !== undefined && { by: cleanName(by) }), ...(groups && { groups: groups.map(cleanName) }) });
 }
 
 /** Whether someone may answer for a call that waits, and has not done so already. */
@@ -309,14 +318,16 @@ function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decide
   if (!call) return undefined;
   const policy = askPolicyOf(call.verdict, call.phase);
   const { users = [], approvers = 1 } = policy ?? {};
+  const same = state.facts?.sameNames ? sameName : (one: string, other: string) => one === other;
+  const among = (names: readonly string[], name: string) => names.some((one) => same(one, name));
   const asked = call.ask?.groups ?? policy?.groups ?? [];
-  if (users.length + asked.length > 0 && !(by !== undefined && users.includes(by)) && !asked.some((group) => groups.includes(group))) {
+  if (users.length + asked.length > 0 && !(by !== undefined && among(users, by)) && !asked.some((group) => among(groups, group))) {
     const who = [...users, ...asked.map((group) => `members of "${group}"`)].join(', ');
     return `"${id}" (${call.name}) is for ${who} to answer; ${by ? `"${by}"${groups.length > 0 ? ` (${groups.join(', ')})` : ''} is none of them` : 'say who you are with by, and groups'}`;
   }
   if (call.phase !== 'awaiting-approval' || approvers === 1) return undefined;
   if (!by) return `"${id}" (${call.name}) needs ${approvers} people to agree; say who you are with by`;
-  return call.ask?.votes.includes(by)
+  return call.ask && among(call.ask.votes, by)
     ? `"${by}" has agreed to "${id}" (${call.name}) already; ${approvers - call.ask.votes.length} more must`
     : undefined;
 }
