@@ -14,14 +14,17 @@ import { pendingCalls, threadStatus } from './views';
  */
 export function details(state: ThreadState): string {
   // What is said in some scripts takes three bytes a character, and escaped still more: then less of the arguments has room.
-  const chars = argumentChars.find((chars) => fits(blocksOf(state, chars))) ?? 0;
-  return whole(blocksOf(state, chars));
+  for (const chars of argumentChars) {
+    const page = Markdown.join(blocksOf(state, chars), between).toString();
+    if (hasRoom(page)) return page;
+  }
+  return whole(blocksOf(state, 0));
 }
 
 /** What a thread is to do, where its summary has no room for it. */
 export function taskDetails(task: string): string {
   const cut = (chars: number) => [Markdown.block(excerpt(task, chars))];
-  return whole(cut([4_000, 1_000].find((chars) => fits(cut(chars))) ?? 300));
+  return whole(cut([4_000, 1_000].find((chars) => hasRoom(Markdown.join(cut(chars), between).toString())) ?? 300));
 }
 
 function blocksOf(state: ThreadState, chars: number): Markdown[] {
@@ -44,17 +47,18 @@ function blocksOf(state: ThreadState, chars: number): Markdown[] {
   ];
 }
 
-function fits(blocks: Markdown[]): boolean {
-  return jsonBytes(Markdown.join(blocks, between).toString()) <= bounds.detailsBytes;
+function hasRoom(page: string): boolean {
+  // Six bytes is what a character has at most; counting them takes longer than to make the page.
+  return page.length * 6 <= bounds.detailsBytes || jsonBytes(page) <= bounds.detailsBytes;
 }
 
 /** As many of the blocks as there is room for: cut within, one could end as other markup than it began. */
 function whole(blocks: Markdown[]): string {
   const last = markdown`… and more, for which this page has no room`;
   let end = blocks.length;
-  const page = () => (end < blocks.length ? [...blocks.slice(0, end), last] : blocks);
-  while (end > 0 && !fits(page())) end -= 1;
-  return Markdown.join(page(), between).toString();
+  const page = () => Markdown.join(end < blocks.length ? [...blocks.slice(0, end), last] : blocks, between).toString();
+  while (end > 0 && !hasRoom(page())) end -= 1;
+  return page();
 }
 
 const between = '\n\n';

@@ -43,10 +43,18 @@ function sourceOf(value: Markdown | string | number): string {
 
 /** Some renderers make links of bare addresses even where each character is escaped; none does so within code. */
 function plain(text: string): string {
-  return printableLine(text)
+  const line = printableLine(text);
+  if (!address.test(line)) return escaped(line);
+  return line
     .split(' ')
-    .map((word) => (/:\/\/|www\.|@/i.test(word) ? codeSpan(word) : word.replace(/[\\`*_{}[\]<>#!|~&$^]/g, '\\$&')))
+    .map((word) => (address.test(word) ? codeSpan(word) : escaped(word)))
     .join(' ');
+}
+
+const address = /:\/\/|www\.|@/i;
+
+function escaped(line: string): string {
+  return line.replace(/[\\`*_{}[\]<>#!|~&$^]/g, '\\$&');
 }
 
 function codeSpan(text: string): string {

@@ -5,8 +5,8 @@
  * some. Printed again it is the same.
  */
 export function printable(text: string): string {
+  if (ordinary.test(text)) return text;
   const plain = text.replaceAll('\r\n', '\n').replaceAll('\t', '  ');
-  // Most texts have nothing of the kind.
   return hidden.test(plain) ? plain.replace(hiddenOrNeeded, (found, needed?: string) => needed ?? byNumber(found)) : plain;
 }
 
@@ -62,6 +62,8 @@ const needed = [
   String.raw`(?<=\u{1F3F4})\u{E0067}\u{E0062}(?:\u{E0065}\u{E006E}\u{E0067}|\u{E0073}\u{E0063}\u{E0074}|\u{E0077}\u{E006C}\u{E0073})\u{E007F}`,
 ].join('|');
 
+/** Most texts, and quickly told: pages are made of them at every event of a thread. */
+const ordinary = /^[\n -~]*$/;
 const hidden = new RegExp(hiddenClass, 'u');
 const hiddenOrNeeded = new RegExp(`(?=${hiddenClass})(?:(${needed})|${hiddenClass})`, 'gu');
 
