@@ -23,20 +23,6 @@ export function shortText(text: string, max: number): string {
   return wellFormed(excerpt(text, max));
 }
 
-/** A text cut to so many bytes of UTF-8 JSON, without its quotes, and saying so where it was cut. */
-export function shortBytes(text: string, max: number): string {
-  const whole = wellFormed(text.slice(0, max + 1));
-  if (jsonBytes(whole) <= max && whole.length === text.length) return whole;
-  let bytes = jsonBytes('…');
-  let end = 0;
-  for (const character of whole) {
-    bytes += jsonBytes(character);
-    if (bytes > max) break;
-    end += character.length;
-  }
-  return `${whole.slice(0, end)}…`;
-}
-
 /** Of UTF-8 JSON, without its quotes. */
 export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text)) - 2;

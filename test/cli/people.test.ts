@@ -307,8 +307,11 @@ test('[A203][A204][A219][B190] behind the run, show tells usage and cost by mode
 test('who agrees where others must, too, is told how many; a blank answer is no answer', async () => {
   const { thread, call } = await waiting('launch');
   const agree = (by: string) => command('approve', thread.id, call.toolCallId, '--by', by, '--group', 'leads');
-  expect(await agree('dana')).toMatchObject({ code: 0, stderr: `dana agrees to ${call.toolCallId}; 1 more must.\n` });
-  expect(await agree('lee')).toMatchObject({ code: 0, stderr: `${call.toolCallId} is approved.\n` });
+  expect(await agree('dana')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`\ndana agrees to ${call.toolCallId}; 1 more must.\n`),
+  });
+  expect(await agree('lee')).toMatchObject({ code: 0, stderr: expect.stringContaining(`\n${call.toolCallId} is approved.\n`) });
   const asked = await waiting('ask');
   const blank = await command('answer', asked.thread.id, asked.call.toolCallId, ' ');
   expect(blank.code).toBe(2);
