@@ -12,11 +12,11 @@ import { stopWatching } from './client/thread-watch';
 import { readConfig } from './config';
 import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
-import { bounds } from './core/bounds';
 import { checkThreadId } from './core/check-input';
+import { taskDetails } from './core/details';
+import { sortedJson } from './core/json';
 import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
-import { shortBytes } from './core/text';
 import { checkThreadInput } from './core/thread-input';
 import { summary } from './core/views';
 import type { StreamBus } from './stream/stream-bus';
@@ -117,7 +117,7 @@ export class LonghaulClient {
           args: [request],
           memo: { agent: name, request: digest },
           staticSummary: summary(`${name}: ${task.slice(0, 500)}`),
-          ...(task.length > 160 && { staticDetails: shortBytes(task.slice(0, 4_000), bounds.detailsBytes) }),
+          ...(task.length > 100 && { staticDetails: taskDetails(task) }),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
         });
@@ -211,8 +211,8 @@ function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
 
 /** Tells requests apart, whatever the order of their keys. */
 function digestOf(value: unknown): string {
-  const sorted = JSON.stringify(value, (_, v) =>
-    v && typeof v === 'object' && !Array.isArray(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
-  );
-  return createHash('sha256').update(sorted).digest('hex').slice(0, 32);
+  return createHash('sha256')
+    .update(sortedJson(value) ?? '')
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -134,6 +134,13 @@ test('workflow code does not read what a replay may not repeat', () => {
   expect(offenders).toEqual([]);
 });
 
+// What is written there is of the type `Styled`, of which the compiler knows that it can't control a terminal.
+test('commands write to the terminal in one place only', () => {
+  const writes = /process\.std(?:out|err)\.write|\bconsole\.|from 'picocolors'/;
+  const offenders = sources().filter((file) => file.startsWith('cli/') && writes.test(readFileSync(join(src, file), 'utf8')));
+  expect(offenders).toEqual(['cli/styled.ts', 'cli/terminal.ts']);
+});
+
 describe('the checker', () => {
   test('lets a zone import itself, the zones above it and its packages', () => {
     expect(violations('core/context/cut.ts', "import { a } from '../message';")).toEqual([]);

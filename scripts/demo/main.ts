@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pc from 'picocolors';
 import type { Approvals } from '../../src/cli/approvals';
 import { askPerson } from '../../src/cli/ask-person';
 import { createPrompt, type Prompt } from '../../src/cli/prompt';
+import { paint, type Styled, styled } from '../../src/cli/styled';
 import { shortArguments } from '../../src/cli/words';
 import type { Thread } from '../../src/client';
 import { isTerminal } from '../../src/core/event';
@@ -42,8 +42,8 @@ async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSi
   if (signal.aborted) return false;
   const first = await stage.startWorker();
   screen.say(`worker 1 is process ${first.pid}; the model is ${stage.model}`);
-  if (stage.uiUrl) screen.say(`Web UI: ${pc.cyan(stage.uiUrl)}`);
-  screen.say(`a small broken program is in ${stage.project.folder}\n`);
+  if (stage.uiUrl) screen.say(styled`Web UI: ${paint.cyan(stage.uiUrl)}`);
+  screen.say(`a small broken program is in ${stage.project.folder}`);
 
   const thread = await stage.client.start('coder', task);
   const { completed, killedAt, startMs, failure } = await watch(stage, thread, first, screen, signal);
@@ -57,7 +57,8 @@ async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSi
   });
   const replays = { replayed, of: replayed + diverged.length };
   process.stdout.write(summary(counted, { published: stage.project.published(), startMs, replays }));
-  for (const { error, historyFile } of diverged) screen.say(pc.red(`the history does not replay: ${error}; it is kept in ${historyFile}`));
+  for (const { error, historyFile } of diverged)
+    screen.say(paint.red(`the history does not replay: ${error}; it is kept in ${historyFile}`));
   if (killedAt === undefined) screen.say('the run was over before its worker could be killed in the middle of a model call');
   await showAround(stage, `/namespaces/${stage.namespace}/workflows/${thread.id}/${counted.execution}/history`, keep, screen, signal);
   return diverged.length === 0;
@@ -67,7 +68,7 @@ async function showAround(stage: Stage, path: string, keep: boolean, screen: Scr
   const { uiUrl } = stage;
   if (!uiUrl) return screen.say(`see it in the Web UI of ${stage.address}, at ${path}`);
   if (!keep) return screen.say(`the Web UI had it at ${path} and has ended with the demo; "npm run demo -- --keep" leaves it up`);
-  screen.say(`see it in the Web UI: ${pc.cyan(uiUrl + path)}`);
+  screen.say(styled`see it in the Web UI: ${paint.cyan(uiUrl + path)}`);
   screen.say(`each step is a line with its summary, and the lost model call shows its attempts`);
   screen.say(`it stays, and so does ${stage.project.folder}, until you press Ctrl-C`);
   await untilAborted(signal);
@@ -115,7 +116,7 @@ async function watch(stage: Stage, thread: Thread, worker: WorkerProcess, screen
 
 async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen): Promise<number> {
   await worker.kill();
-  screen.say(pc.red(`kill -9 ${worker.pid}: the worker is gone, in the middle of the model's answer`));
+  screen.say(paint.red(`kill -9 ${worker.pid}: the worker is gone, in the middle of the model's answer`));
   const began = performance.now();
   const next = await stage.startWorker();
   screen.say(`worker 2 is process ${next.pid}; it knows nothing but what Temporal tells it`);
@@ -126,7 +127,7 @@ async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen
 function answers(thread: Thread, screen: Screen, fail: (error: unknown) => void): { approvals: Approvals; prompt?: Prompt } {
   if (process.stdin.isTTY && process.stdout.isTTY) {
     const prompt = createPrompt({ input: process.stdin, output: process.stdout, onInterrupt: () => process.kill(process.pid, 'SIGINT') });
-    const write = (text: string) => void process.stdout.write(text);
+    const write = ({ text }: Styled) => void process.stdout.write(text);
     return { prompt, approvals: askPerson(thread, { prompt, write, by: 'you', onGone: fail }) };
   }
   return {

@@ -1,24 +1,24 @@
-import pc from 'picocolors';
 import { createView } from '../../src/cli/render';
+import { type Part, paint, type Styled, styled } from '../../src/cli/styled';
 import type { AgentEvent } from '../../src/core/event';
 
 /** The run as it goes on, and between its lines what the demo itself does. */
 export interface Screen {
   event(event: AgentEvent): void;
   /** A line of the demo's own. */
-  say(text: string): void;
+  say(text: Part): void;
 }
 
 export function createScreen(out: NodeJS.WriteStream): Screen {
-  const view = createView({ paint: pc, width: out.columns });
+  const view = createView({ paint, width: out.columns });
   let atLineStart = true;
-  const write = (text: string) => {
+  const write = ({ text }: Styled) => {
     if (text === '') return;
     out.write(text);
     atLineStart = text.endsWith('\n');
   };
   return {
     event: (event) => write(view(event)),
-    say: (text) => write(`${atLineStart ? '' : '\n'}${pc.bold(pc.yellow('demo'))} ${text}\n`),
+    say: (text) => write(styled`${atLineStart ? '' : styled`\n`}${paint.bold(paint.yellow('demo'))} ${text}\n`),
   };
 }

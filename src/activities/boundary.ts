@@ -1,4 +1,5 @@
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError } from '@temporalio/activity';
+import type { Duration } from '@temporalio/common';
 import { type Activities, failureTypes } from '../contract/activities';
 import { decodeFailureOf } from '../contract/undecodable';
 import { bounds } from '../core/bounds';
@@ -110,6 +111,6 @@ function termsOf(thrown: unknown): Terms {
   }
 }
 
-function isDelay(value: unknown): boolean {
+function isDelay(value: unknown): value is Duration {
   return typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value) && value > 0);
 }

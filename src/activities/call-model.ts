@@ -16,6 +16,7 @@ import type { Toolbox } from '../tools/toolbox';
 import { agentOf } from './agent-of';
 import { answerCap } from './answer-cap';
 import { askThread } from './ask-thread';
+import { withDigest } from './call-digest';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
 import { type Tally, tally } from './tally';
@@ -53,7 +54,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
         const durationMs = Math.round(performance.now() - started);
         const workspace = resolve(agent.workspace ?? deps.workspace);
-        const calls = await judge(toolbox, request, workspace, ids.assign(answer.toolCalls));
+        const calls = await judge(agent, toolbox, request, workspace, ids.assign(answer.toolCalls), step);
         const token = randomBytes(4).toString('hex');
         if (!request.closing) deposit(deps, request, answer, calls, token, step);
         const { text, refusal, finishReason, usage, opaque } = answer;
@@ -200,13 +201,17 @@ function content(delta: ModelDelta, ids: CallIds): object {
 }
 
 function judge(
+  agent: Agent,
   toolbox: Toolbox,
   { rules, extraTools }: CallModelRequest,
   workspace: string,
   calls: ToolCall[],
+  { threadId }: Step,
 ): Promise<{ call: ToolCall; verdict: Verdict }[]> {
-  const options = { ...(rules && { rules }), ...(extraTools && { extraTools }), workspace };
-  return Promise.all(calls.map(async (call) => ({ call, verdict: await toolbox.judge(call, options) })));
+  const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
+  const options = { mayBeAsked, workspace, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const judged = calls.map(async (call) => ({ call, verdict: withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked) }));
+  return Promise.all(judged);
 }
 
 /** Leaves the answer where the next model call on this worker finds it. */

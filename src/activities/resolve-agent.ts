@@ -16,6 +16,7 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       limits: { ...limits, ...facts.limits },
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
+      sameNames: true,
       searchAttributes,
       ...(carryAfter && { carryAfter }),
     };

@@ -1,13 +1,16 @@
 import { ApplicationFailure } from '@temporalio/activity';
+import type { Agent } from '../agents/agent';
 import { type Activities, failureTypes, type HooksStep, type RunHooksRequest, type StepProgress } from '../contract/activities';
-import type { HookAnswer, HookName, HookReport } from '../core/hooks';
+import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { Message, ToolCall } from '../core/message';
+import type { CheckedCall } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
 import type { ToolContext } from '../tools/define-tool';
 import { capContent } from '../tools/output-cap';
 import { agentOf } from './agent-of';
 import { askThread, eventsOf } from './ask-thread';
+import { callDigest, checkedBy, withDigest } from './call-digest';
 import type { ActivityDependencies } from './dependencies';
 import { runStep, type Step } from './step';
 
@@ -22,9 +25,11 @@ export function runHooks(deps: Needed): Activities['runHooks'] {
     const progress: StepProgress = { runId: request.runId, turn: request.turn, attempt: 1 };
     return runStep(deps, { progress: () => progress, earlier: request.earlier }, async (step) => {
       progress.attempt = step.attempt;
-      const { hooks } = agentOf(deps.agents, request.agent, step);
-      if (!hooks?.ids()[request.hook]) return nobodyToAsk(request);
-      return ask(deps, hooks, request, step);
+      const agent = agentOf(deps.agents, request.agent, step);
+      if (!agent.hooks?.ids()[request.hook]) return nobodyToAsk(request);
+      const told = await ask(deps, agent.hooks, request, step);
+      const checked = await checkedArguments(agent, request, told.answer, step);
+      return { ...told, ...(checked && { checked }) };
     });
   };
 }
@@ -62,6 +67,24 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
   const fatal = request.hook === 'on:event' ? [] : reports.filter(({ error, mode }) => error !== undefined && mode === 'fail');
   if (fatal.length > 0) throw hookFailed(request.hook, fatal, reports);
   return { answer, reports };
+}
+
+/** Of arguments that a hook puts in the place of the model's, before somebody is asked about them: what they are shown. */
+async function checkedArguments(
+  agent: Agent,
+  { hook, input }: RunHooksRequest,
+  answer: HookAnswer[HookName],
+  { threadId }: Step,
+): Promise<CheckedCall | undefined> {
+  if (hook !== 'approve:tool' || !('args' in answer) || !answer.args) return undefined;
+  const call = { ...(input as HookInput['approve:tool']).call, arguments: JSON.stringify(answer.args) };
+  try {
+    const verdict = await (await agent.toolsFor({ threadId })).judge(call, { mayBeAsked: true });
+    if (verdict.kind !== 'reject') return checkedBy(withDigest(threadId, call, verdict, true));
+  } catch {
+    // Tools that can't be had are told of where they are needed.
+  }
+  return { digest: callDigest(threadId, call, call.arguments) };
 }
 
 function hookFailed(hook: HookName, fatal: readonly HookReport[], reports: readonly HookReport[]): ApplicationFailure {

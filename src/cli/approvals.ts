@@ -1,7 +1,9 @@
 import type { Thread } from '../client';
 import type { PendingCall } from '../core/event';
+import { sameName } from '../core/people';
 import { lineOf } from './exit';
-import { note } from './output';
+import { styled } from './styled';
+import { note } from './terminal';
 
 /** Who answers what waits while a run is followed. */
 export interface Approvals {
@@ -23,7 +25,8 @@ export async function stillPending(thread: Thread, pending: PendingCall[]): Prom
 /** Whether someone is among those who are asked. Whether they are who they say, nobody here can tell. */
 export function isFor({ users, groups }: PendingCall, who: { by?: string; groups?: string[] }): boolean {
   if (!users && !groups) return true;
-  return users?.includes(who.by ?? '') === true || groups?.some((group) => who.groups?.includes(group)) === true;
+  const { by = '', groups: mine = [] } = who;
+  return users?.some((user) => sameName(user, by)) === true || groups?.some((group) => mine.some((own) => sameName(own, group))) === true;
 }
 
 export function nobody(thread: Thread): Approvals {
@@ -51,7 +54,7 @@ export function yesToAll(thread: Thread, who: { by?: string; groups?: string[] }
           if ((error as { code?: string }).code === 'thread-closed') return 'answering';
           if ((error as { code?: string }).code !== 'request-refused') throw error;
           // It is for others to decide; or somebody was faster, which is all that was wanted.
-          if ((await stillPending(thread, waiting)).some((call) => call.toolCallId === toolCallId)) note(lineOf(error));
+          if ((await stillPending(thread, waiting)).some((call) => call.toolCallId === toolCallId)) note(styled`${lineOf(error)}`);
         }
       }
       const left = await stillPending(thread, waiting);

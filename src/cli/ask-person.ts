@@ -1,17 +1,19 @@
-import pc from 'picocolors';
 import type { Thread } from '../client';
 import { limitNames } from '../core/agent';
+import { argumentLines, type Room } from '../core/argument-lines';
 import type { PendingCall } from '../core/event';
 import { parseObject } from '../core/json';
+import { sameName } from '../core/people';
 import { type Approvals, isFor, stillPending } from './approvals';
 import { lineOf } from './exit';
 import { NoAnswer, type Prompt } from './prompt';
 import { questionOf, rulesWords, whomWords } from './render-people';
-import { minute, printable } from './words';
+import { paint, Styled, styled } from './styled';
+import { minute } from './words';
 
 export interface Person {
   prompt: Prompt;
-  write(text: string): void;
+  write(text: Styled): void;
   /** Who decides, for the log, and in which groups. */
   by?: string;
   groups?: string[];
@@ -38,7 +40,7 @@ export function askPerson(thread: Thread, person: Person): Approvals {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
         // An output is nobody's to type in; who is not asked can't answer; and who has agreed already waits for the others.
-        if (call.kind === 'output' || !isFor(call, person) || (person.by && call.votes?.includes(person.by))) continue;
+        if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
       }
       return 'answering';
@@ -61,14 +63,15 @@ interface Asking extends Omit<Person, 'onGone'> {
 
 /** Puts the question until it is answered: what the thread refuses is told, and asked again. */
 async function untilAnswered(asking: Asking): Promise<void> {
-  const { thread, call, write } = asking;
+  const { thread, call, write, prompt, signal } = asking;
+  await prompt.ready(signal);
   write(introductionTo(call));
   for (;;) {
     try {
       if (await answers[call.kind](asking)) return;
     } catch (error) {
       if (error instanceof NoAnswer || (error as { code?: string }).code !== 'request-refused') throw error;
-      write(`${pc.red(lineOf(error))}\n`);
+      write(styled`${paint.red(lineOf(error))}\n`);
       if ((await stillPending(thread, [call])).length === 0) return;
     }
   }
@@ -86,25 +89,30 @@ const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>>
 async function decide(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal, write } = asking;
   const { toolCallId: id } = call;
-  const choices = pc.dim('[y]es, [n]o, no and [s]top, [e]dit, [r]emember');
-  const answer = (await prompt.ask(`Run ${pc.bold(call.name)}? ${choices} `, signal)).trim().toLowerCase();
+  const cut = argumentLines(call.arguments, room).left > 0;
+  const choices = paint.dim(`[y]es, [n]o, no and [s]top, [e]dit, [r]emember${cut ? ', [v]iew all of it' : ''}`);
+  const answer = (await prompt.ask(styled`Run ${paint.bold(call.name)}? ${choices} `, signal)).trim().toLowerCase();
+  if (isOne(answer, 'view')) {
+    write(argumentsOf(call));
+    return false;
+  }
   if (isOne(answer, 'yes')) {
-    await thread.approve(id, who(asking));
+    await thread.approve(id, { ...who(asking), ...asShown(call) });
     return true;
   }
   if (isOne(answer, 'no') || isOne(answer, 'stop')) {
     const stop = isOne(answer, 'stop');
-    const reason = (await prompt.ask('Why not? The agent is told (Enter: no reason) ', signal)).trim();
+    const reason = (await prompt.ask(styled`Why not? The agent is told (Enter: no reason) `, signal)).trim();
     await thread.reject(id, { ...who(asking), ...(reason && { reason }), ...(stop && { stop }) });
     return true;
   }
   if (isOne(answer, 'edit')) {
-    const edited = parseObject(await prompt.ask('Arguments as one line of JSON: ', signal));
+    const edited = parseObject(await prompt.ask(styled`Arguments as one line of JSON: `, signal));
     if (edited) {
-      await thread.approve(id, { ...who(asking), arguments: edited });
+      await thread.approve(id, { ...who(asking), ...asShown(call), arguments: edited });
       return true;
     }
-    write('That is no JSON object; nothing was changed.\n');
+    write(styled`That is no JSON object; nothing was changed.\n`);
   }
   return isOne(answer, 'remember') && remember(asking);
 }
@@ -112,18 +120,18 @@ async function decide(asking: Asking): Promise<boolean> {
 async function remember(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal } = asking;
   const rules = rulesWords(call.remember ?? [{ tool: call.name }]);
-  const question = `Yes, and ${pc.bold(rules)} needs no approval any more: in this [t]hread, or ever for this [a]gent? (Enter: back) `;
+  const question = styled`Yes, and ${paint.bold(rules)} needs no approval any more: in this [t]hread, or ever for this [a]gent? (Enter: back) `;
   const answer = (await prompt.ask(question, signal)).trim().toLowerCase();
   const scope = isOne(answer, 'thread') ? 'thread' : isOne(answer, 'agent') ? 'agent' : undefined;
   if (!scope) return false;
-  await thread.approve(call.toolCallId, { ...who(asking), remember: scope });
+  await thread.approve(call.toolCallId, { ...who(asking), ...asShown(call), remember: scope });
   return true;
 }
 
 async function answerQuestion(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal } = asking;
   const options = optionsOf(call);
-  const answer = (await prompt.ask(options.length > 0 ? 'A number, or words of your own: ' : 'Your answer: ', signal)).trim();
+  const answer = (await prompt.ask(options.length > 0 ? styled`A number, or words of your own: ` : styled`Your answer: `, signal)).trim();
   if (answer === '') return false;
   const chosen = /^\d+$/.test(answer) ? options[Number(answer) - 1] : undefined;
   await thread.answer(call.toolCallId, chosen ?? answer, who(asking));
@@ -132,8 +140,10 @@ async function answerQuestion(asking: Asking): Promise<boolean> {
 
 async function decideLimit(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal } = asking;
-  const words = pc.dim('[y]es (as much again), a number, [n]o');
-  const answer = (await prompt.ask(`Allow more ${pc.bold(limitNames.find((name) => name === call.name) ?? 'of it')}? ${words} `, signal))
+  const words = paint.dim('[y]es (as much again), a number, [n]o');
+  const answer = (
+    await prompt.ask(styled`Allow more ${paint.bold(limitNames.find((name) => name === call.name) ?? 'of it')}? ${words} `, signal)
+  )
     .trim()
     .toLowerCase();
   const more = Number(answer);
@@ -145,7 +155,7 @@ async function decideLimit(asking: Asking): Promise<boolean> {
 }
 
 async function reply({ thread, call, prompt, signal }: Asking): Promise<boolean> {
-  const words = (await prompt.ask('Your reply: ', signal)).trim();
+  const words = (await prompt.ask(styled`Your reply: `, signal)).trim();
   if (words === '') return false;
   await thread.send(words, { correlationId: call.toolCallId });
   return true;
@@ -153,7 +163,7 @@ async function reply({ thread, call, prompt, signal }: Asking): Promise<boolean>
 
 async function askToResume({ thread, prompt, signal, by }: Omit<Asking, 'call'>): Promise<void> {
   for (;;) {
-    const answer = (await prompt.ask(`It is paused. ${pc.dim('[r]esume, or [w]atch on')} `, signal)).trim().toLowerCase();
+    const answer = (await prompt.ask(styled`It is paused. ${paint.dim('[r]esume, or [w]atch on')} `, signal)).trim().toLowerCase();
     if (isOne(answer, 'watch')) return;
     if (!isOne(answer, 'resume')) continue;
     try {
@@ -175,22 +185,41 @@ function isOne(answer: string, word: string): boolean {
   return answer === word || answer === word[0];
 }
 
-function introductionTo(call: PendingCall): string {
-  const whom = whomWords(call);
-  const asked = whom ? ` ${pc.dim(`(${whom})`)}` : '';
-  const reason = call.reason && printable(call.reason);
+function introductionTo(call: PendingCall): Styled {
+  const about = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
+  const asked = about ? styled` ${paint.dim(`(${about})`)}` : '';
   switch (call.kind) {
     case 'question': {
-      const options = optionsOf(call).map((option, i) => `    ${i + 1}  ${printable(option)}\n`);
-      return `${pc.yellow(`The agent asks: ${questionOf({ ...call, arguments: withoutOptions(call) })}`)}${asked}\n${options.join('')}`;
+      const options = optionsOf(call).map((option, i) => styled`    ${i + 1}  ${option}\n`);
+      const question = questionOf({ ...call, arguments: withoutOptions(call) });
+      return styled`${paint.yellow(`The agent asks: ${question}`)}${asked}\n${Styled.join(options)}`;
     }
     case 'limit':
-      return `${pc.yellow(reason ?? `The limit of ${call.name} is reached.`)}\n`;
+      return styled`${paint.yellow(call.reason ?? `The limit of ${call.name} is reached.`)}\n`;
     case 'reply':
-      return `${pc.yellow(`It rests until someone replies${call.dueAt ? `, ${minute(call.dueAt)} at the latest` : ''}.`)}\n`;
-    default:
-      return `${pc.yellow(reason ?? `The agent asks to run ${call.name}:`)}${asked}\n${pretty(call.arguments)}\n`;
+      return styled`${paint.yellow(`It rests until someone replies${call.dueAt ? `, ${minute(call.dueAt)} at the latest` : ''}.`)}\n`;
+    default: {
+      const reason = call.reason ? `: ${call.reason}` : '';
+      return styled`${paint.yellow(`The agent asks to run ${call.name}${reason}`)}${asked}\n${argumentsOf(call, room)}`;
+    }
   }
+}
+
+/** Above the question; what is longer is shown when it is asked for. */
+const room = { lines: 40, chars: 4_000 };
+
+function hasVoted({ votes = [] }: PendingCall, by: string | undefined): boolean {
+  return by !== undefined && votes.some((vote) => sameName(vote, by));
+}
+
+/** The arguments as the tool takes them, the first one first. */
+function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {
+  return Styled.join(argumentLines(args, within).lines.map((text) => styled`    ${Styled.lines(text)}\n`));
+}
+
+/** What was on the screen is agreed to, and nothing else. */
+function asShown({ digest }: PendingCall): { expect?: string } {
+  return digest ? { expect: digest } : {};
 }
 
 function optionsOf({ arguments: args }: PendingCall): string[] {
@@ -201,16 +230,4 @@ function optionsOf({ arguments: args }: PendingCall): string[] {
 function withoutOptions({ arguments: args }: PendingCall): string {
   const { options: _, ...rest } = parseObject(args) ?? {};
   return Object.keys(rest).length > 0 ? JSON.stringify(rest) : args;
-}
-
-/** The arguments as a person should see them before agreeing: all of them. */
-function pretty(args: string): string {
-  const value = parseObject(args);
-  const lines = value
-    ? Object.entries(value).map(([name, item]) => `${name}: ${typeof item === 'string' ? item : JSON.stringify(item)}`)
-    : [args];
-  return printable(lines.join('\n'))
-    .split('\n')
-    .map((text) => `    ${text}`)
-    .join('\n');
 }

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
-import pc from 'picocolors';
 import { type Ended, startTemporal, type TemporalServer } from '../../scripts/temporal.js';
 import { type DevLock, lockFolder } from './dev-lock';
-import { note } from './output';
+import { paint } from './styled';
+import { note, noteLines } from './terminal';
 
 export interface DevServer extends Omit<TemporalServer, 'kill' | 'ended' | 'pid'> {
   /** Rejects when the server is gone for good. */
@@ -30,7 +30,7 @@ export async function startDevServer({ data, memory }: { data: string; memory?: 
     const start = (ports: { port?: number | undefined; uiPort?: number | undefined }) =>
       startTemporal({
         ui: true,
-        log: note,
+        log: noteLines,
         ...(ports.port && { port: ports.port }),
         ...(ports.uiPort && { uiPort: ports.uiPort }),
         ...(dbFilename && { dbFilename }),
@@ -65,7 +65,7 @@ function keepUp(first: TemporalServer, again: (() => Promise<TemporalServer>) | 
       await starting;
       startedAt = Date.now();
       lock?.serves(server.address);
-      if (!stopping) note(pc.yellow(`The Temporal server ended (${how(ended)}) and was started again, with its threads.`));
+      if (!stopping) note(paint.yellow(`The Temporal server ended (${how(ended)}) and was started again, with its threads.`));
     }
   };
   if (first.ownServer) lock?.serves(first.address);

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { NativeConnection, Runtime } from '@temporalio/worker';
-import pc from 'picocolors';
 import type { Agent } from '../agents/define-agent';
 import { readConfig } from '../config';
 import { inProcessBus } from '../stream/stream-bus';
@@ -11,8 +10,9 @@ import { endSoon } from '../worker/process';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
-import { note } from './output';
 import { watch } from './run';
+import { type Part, paint, Styled, styled } from './styled';
+import { note } from './terminal';
 
 export interface DevOptions {
   agents?: string;
@@ -38,7 +38,7 @@ export async function dev(input: string | undefined, options: DevOptions): Promi
   // What a worker says of a server that was stopped under it would stand after the reason.
   let over = false;
   const log = (line: string) => {
-    if (!over) note(pc.dim(line));
+    if (!over) note(paint.dim(line));
   };
   try {
     await Promise.race([server.failed, withWorker ? work(server, agents, input, { ...options, log }) : serveOnly(server, options)]);
@@ -86,7 +86,7 @@ async function work(
     ...(options.taskQueue && { taskQueue: options.taskQueue }),
   });
   const names = agents.map((agent) => agent.name);
-  note(announcement(server, { ...options, ...(input !== undefined && { input }), agents: names, taskQueue: worker.taskQueue }).join('\n'));
+  note(announcement(server, { ...options, ...(input !== undefined && { input }), agents: names, taskQueue: worker.taskQueue }));
   const working = worker.run();
   if (input !== undefined) {
     const place = connection ? { connection: { address: server.address }, namespace: server.namespace } : {};
@@ -107,7 +107,7 @@ async function serveOnly(server: DevServer, options: DevOptions): Promise<void> 
   const stopped = new Promise((stop) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   });
-  note(announcement(server, { ...options, agents: [] }).join('\n'));
+  note(announcement(server, { ...options, agents: [] }));
   // Neither a promise nor a server in the background keeps a process alive.
   const open = setInterval(() => undefined, 60_000);
   await stopped;
@@ -120,7 +120,7 @@ interface Announced extends Omit<DevOptions, 'agents' | 'taskQueue'> {
   taskQueue?: string;
 }
 
-function announcement(server: DevServer, { data, memory, input, agents, taskQueue, worker }: Announced): string[] {
+function announcement(server: DevServer, { data, memory, input, agents, taskQueue, worker }: Announced): Styled {
   const { openai, workspace } = readConfig();
   const there = server.address.endsWith(`:${usualPort}`) ? '' : `TEMPORAL_ADDRESS=${server.address} `;
   const kept = !server.ownServer
@@ -128,22 +128,26 @@ function announcement(server: DevServer, { data, memory, input, agents, taskQueu
     : memory
       ? 'in memory: they end with this process'
       : `in ${resolve(data)}, also for the next start`;
-  const row = (name: string, value: string) => `  ${pc.dim(name.padEnd(10))} ${value}`;
-  const place = [pc.bold('longhaul dev'), row('temporal', server.address), ...(server.uiUrl ? [row('web ui', pc.cyan(server.uiUrl))] : [])];
+  const row = (name: string, value: Part) => styled`  ${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
+  const place = [
+    paint.bold('longhaul dev'),
+    row('temporal', server.address),
+    ...(server.uiUrl ? [row('web ui', paint.cyan(server.uiUrl))] : []),
+  ];
   if (worker === false) {
-    return [
+    return lines([
       ...place,
       row('worker', 'none here: threads wait for one of yours'),
       row('threads', `kept ${kept}`),
       '',
       'In another terminal, a worker and a run:',
-      pc.green(`  ${there}npx longhaul worker --agents FILE`),
-      pc.green(`  ${there}npx longhaul run --agent NAME "…"`),
+      paint.green(styled`  ${there}npx longhaul worker --agents FILE`),
+      paint.green(styled`  ${there}npx longhaul run --agent NAME "…"`),
       '',
-      pc.dim('Ctrl-C stops it all.'),
-    ];
+      paint.dim('Ctrl-C stops it all.'),
+    ]);
   }
-  return [
+  return lines([
     ...place,
     row('agents', `${agents.join(', ')} on task queue ${taskQueue}`),
     row('workspace', resolve(workspace ?? '.')),
@@ -152,13 +156,19 @@ function announcement(server: DevServer, { data, memory, input, agents, taskQueu
       ? [
           '',
           'In another terminal:',
-          pc.green(`  ${there}npx longhaul run${agents.includes('coder') ? '' : ` --agent ${agents[0]}`} "What is in this folder?"`),
+          paint.green(
+            styled`  ${there}npx longhaul run${agents.includes('coder') ? '' : ` --agent ${agents[0]}`} "What is in this folder?"`,
+          ),
         ]
       : []),
     ...(openai.apiKey || openai.baseUrl
       ? []
-      : ['', pc.yellow('OPENAI_API_KEY is not set: runs will fail until it is, or OPENAI_BASE_URL names a server that needs none.')]),
+      : ['', paint.yellow('OPENAI_API_KEY is not set: runs will fail until it is, or OPENAI_BASE_URL names a server that needs none.')]),
     '',
-    pc.dim(input === undefined ? 'Ctrl-C stops it all.' : 'Everything stops with the run.'),
-  ];
+    paint.dim(input === undefined ? 'Ctrl-C stops it all.' : 'Everything stops with the run.'),
+  ]);
+}
+
+function lines(parts: readonly Part[]): Styled {
+  return Styled.join(parts, styled`\n`);
 }

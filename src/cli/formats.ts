@@ -5,6 +5,7 @@ import { codeliaNotifications } from '../core/projections/codelia';
 import { oneringaiEvents } from '../core/projections/oneringai';
 import type { Projection } from '../core/projections/projection';
 import type { Format } from './format-names';
+import { Styled, styled } from './styled';
 
 /** What is known of the thread before its events tell it. */
 export interface About {
@@ -24,12 +25,12 @@ const projections: Record<Format, (about: About) => Projection<unknown>> = {
  * Events to lines of JSON in the words of a system, as text to print. A reader who wants them from an event on gives all of them: the
  * words for one depend on those before it.
  */
-export function createLines(format: Format, { from = 1, ...about }: About & { from?: number } = {}): (event: AgentEvent) => string {
+export function createLines(format: Format, { from = 1, ...about }: About & { from?: number } = {}): (event: AgentEvent) => Styled {
   const projection = projections[format](about);
   let seen = from <= 1;
   return (event) => {
     const lines = projection.push(event);
     seen ||= 'seq' in event && event.seq >= from;
-    return seen ? lines.map((line) => `${JSON.stringify(line)}\n`).join('') : '';
+    return Styled.join(seen ? lines.map((line) => styled`${Styled.json(line)}\n`) : []);
   };
 }

@@ -1,10 +1,11 @@
 import type { InboxFilter, InboxItem } from '../client';
-import { answerHint } from './answer-hint';
+import { answerHint, commandLine } from './answer-hint';
 import { withClient } from './connect';
-import { note, printJson } from './output';
-import { questionOf, whomWords } from './render-people';
+import { questionParts, whomWords } from './render-people';
+import { type Part, paint, styled } from './styled';
 import { table } from './table';
-import { age, printable, shortArguments } from './words';
+import { note, print, printJson } from './terminal';
+import { age } from './words';
 
 export interface InboxOptions extends Pick<InboxFilter, 'agent' | 'tool' | 'group'> {
   /** Milliseconds. */
@@ -20,8 +21,8 @@ export async function inbox({ older, json, ...filter }: InboxOptions): Promise<v
     for (const item of items) printJson(item);
     return;
   }
-  if (items.length === 0) return note('Nothing waits for anyone.');
-  process.stdout.write(
+  if (items.length === 0) return note(styled`Nothing waits for anyone.`);
+  print(
     table(
       ['AGE', 'THREAD', 'AGENT', 'WAITS FOR', 'WHAT', 'WHO IS ASKED'],
       items.map((item) => ({ cells: cellsOf(item), below: belowOf(item) })),
@@ -35,8 +36,7 @@ function cellsOf({ threadId, agent, status, since, call }: InboxItem): string[] 
   return [waited, threadId, agent, call.kind, call.kind === 'reply' ? call.toolCallId : call.name, whomWords(call)];
 }
 
-function belowOf({ threadId, call, note: why }: InboxItem): string[] {
-  if (!call) return [printable(why ?? '')];
-  const what = call.kind === 'question' ? questionOf(call) : shortArguments(call.arguments, 120);
-  return [...(call.reason ? [printable(call.reason).replace(/\s+/g, ' ')] : []), ...(what ? [what] : []), answerHint(threadId)(call)];
+function belowOf({ threadId, call, note: why }: InboxItem): Part[] {
+  if (!call) return [paint.dim(why ?? '')];
+  return [...questionParts(call, commandLine('show', [threadId])), paint.dim(answerHint(threadId)(call))];
 }

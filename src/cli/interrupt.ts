@@ -1,7 +1,10 @@
 import type { Thread } from '../client';
+import { commandLine } from './answer-hint';
 import { lineOf } from './exit';
-import { note, type Output } from './output';
+import type { Output } from './output';
 import type { Prompt } from './prompt';
+import { styled } from './styled';
+import { note } from './terminal';
 
 export interface Interrupts {
   /** To be called for Ctrl-C that a prompt swallowed. */
@@ -18,13 +21,13 @@ export function onInterrupt(thread: Thread, { output, prompt, leave }: { output:
   const pressed = () => {
     presses += 1;
     if (presses > 1) return leave();
-    if (!prompt) return note(`\nCtrl-C again leaves; the thread goes on. To end it: longhaul cancel ${thread.id}`);
+    if (!prompt) return note(styled`\nCtrl-C again leaves; the thread goes on. To end it: ${commandLine('cancel', [thread.id])}`);
     output.hold();
     void offer(thread, prompt)
       .catch((error) => {
         // A second Ctrl-C, or the end of the input.
         if (error?.name === 'NoAnswer') return 'leave';
-        note(lineOf(error));
+        note(styled`${lineOf(error)}`);
         return 'stay';
       })
       .then((choice) => {
@@ -46,7 +49,7 @@ export function onInterrupt(thread: Thread, { output, prompt, leave }: { output:
 }
 
 async function offer(thread: Thread, prompt: Prompt): Promise<'leave' | 'stay'> {
-  const answer = (await prompt.askFirst('\n[c]ancel the run, [d]etach (it goes on without you), or Enter to go on watching? '))
+  const answer = (await prompt.askFirst(styled`\n[c]ancel the run, [d]etach (it goes on without you), or Enter to go on watching? `))
     .trim()
     .toLowerCase();
   if (answer.startsWith('d')) return 'leave';

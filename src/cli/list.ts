@@ -1,6 +1,7 @@
 import { withClient } from './connect';
-import { note, printJson } from './output';
+import { styled } from './styled';
 import { table } from './table';
+import { note, print, printJson } from './terminal';
 
 /** Threads, newest first. */
 export async function list({ query, limit, json }: { query?: string; limit: number; json?: boolean }): Promise<void> {
@@ -9,7 +10,8 @@ export async function list({ query, limit, json }: { query?: string; limit: numb
     for (const thread of threads) printJson(thread);
     return;
   }
-  if (threads.length === 0) return note(query ? 'No thread fits the filter.' : 'There are no threads. Start one with: longhaul run "…"');
+  if (threads.length === 0)
+    return note(query ? styled`No thread fits the filter.` : styled`There are no threads. Start one with: longhaul run "…"`);
   const rows = threads.map(({ id, agent, status, execution, pendingTool, startedAt }) => ({
     cells: [
       id,
@@ -18,5 +20,5 @@ export async function list({ query, limit, json }: { query?: string; limit: numb
       startedAt.toISOString().slice(0, 19).replace('T', ' '),
     ],
   }));
-  process.stdout.write(table(['THREAD', 'AGENT', 'STATUS', 'STARTED (UTC)'], rows));
+  print(table(['THREAD', 'AGENT', 'STATUS', 'STARTED (UTC)'], rows));
 }

@@ -1,8 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import pc from 'picocolors';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
-import { addRequests, groupOption } from './program-requests';
+import { addRequests, groupOption, person } from './program-requests';
+import { paint, Styled, styled } from './styled';
+import { note, print, say } from './terminal';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
 
@@ -25,7 +26,7 @@ export async function main(argv: string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? exit.ok : exit.usage;
       return;
     }
-    process.stderr.write(`${pc.red('error:')} ${lineOf(error)}\n`);
+    note(styled`${paint.red('error:')} ${lineOf(error)}`);
     process.exitCode = exitCodeOf(error);
   }
 }
@@ -35,6 +36,7 @@ function createProgram(): Command {
     .description('Durable LLM agents on Temporal: start them, watch them, answer them.')
     .addHelpText('after', exitCodes)
     .showHelpAfterError('(longhaul --help shows the commands)')
+    .configureOutput({ writeOut: (text) => print(Styled.lines(text)), writeErr: (text) => say(Styled.lines(text)) })
     .exitOverride();
   addProcesses(program);
   addRun(program);
@@ -93,7 +95,7 @@ function addRun(program: Command): void {
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
     .addOption(formatOption())
     .option('--yes', 'approve every call that asks')
-    .option('--by <who>', 'who answers here; kept in the log')
+    .addOption(new Option('--by <who>', 'who answers here; kept in the log').argParser(person))
     .addOption(groupOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {
@@ -130,7 +132,7 @@ function addReaders(program: Command): void {
     .description('what waits for a person, or a reply, in all threads: oldest first, with the command that answers it')
     .option('--agent <name>')
     .option('--tool <name>', 'of the call that waits; of a limit, the limit')
-    .option('--group <name>', 'a group that is asked')
+    .addOption(new Option('--group <name>', 'a group that is asked').argParser(person))
     .addOption(new Option('--older <time>', 'what has waited for so long: 90s, 30m, 2h, 3d').argParser(timeSpan))
     .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(50))
     .option('--json', 'one item a line')

@@ -1,8 +1,9 @@
-import pc from 'picocolors';
 import type { AgentEvent, PendingCall } from '../core/event';
 import type { Format } from './format-names';
 import { type About, createLines } from './formats';
 import { createView } from './render';
+import { type Part, paint, Styled } from './styled';
+import { print } from './terminal';
 
 export interface Output {
   event(event: AgentEvent): void;
@@ -15,35 +16,25 @@ export interface OutputOptions {
   /** JSON lines; without it text for people. */
   format?: Format | undefined;
   about?: About & { from?: number };
-  hint?: (call: PendingCall) => string;
+  hint?: (call: PendingCall) => Part;
 }
 
 /** Events to standard output. Everything else a command says goes to standard error. */
 export function createOutput({ format, about, hint }: OutputOptions): Output {
-  const view = format ? createLines(format, about) : createView({ paint: pc, width: process.stdout.columns, ...(hint && { hint }) });
-  let held: string[] | undefined;
+  const view = format ? createLines(format, about) : createView({ paint, width: process.stdout.columns, ...(hint && { hint }) });
+  let held: Styled[] | undefined;
   return {
     event(event) {
       const text = view(event);
-      if (text === '') return;
       if (held) held.push(text);
-      else process.stdout.write(text);
+      else print(text);
     },
     hold() {
       held ??= [];
     },
     release() {
-      if (held && held.length > 0) process.stdout.write(held.join(''));
+      if (held) print(Styled.join(held));
       held = undefined;
     },
   };
-}
-
-/** What is said beside the events. */
-export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
 }

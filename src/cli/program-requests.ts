@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { checkPerson, cleanName } from '../core/people';
 
 /** The commands that ask something of a thread. */
 export function addRequests(program: Command): void {
@@ -7,14 +8,21 @@ export function addRequests(program: Command): void {
   addSteering(program);
 }
 
-const by = () => new Option('--by <who>', 'who decides; kept in the log');
+const by = () => new Option('--by <who>', 'who decides; kept in the log').argParser(person);
 const reason = () => new Option('--reason <text>', 'kept in the log');
 
 /** `--group` may be given several times. */
 export function groupOption(): Option {
   return new Option('--group <name>', 'a group that you are in; may be given several times').argParser(
-    (name: string, before: string[] | undefined) => [...(before ?? []), name],
+    (name: string, before: string[] | undefined) => [...(before ?? []), person(name)],
   );
+}
+
+/** A user or a group. */
+export function person(name: string): string {
+  const wrong = checkPerson('The name', name);
+  if (wrong) throw new InvalidArgumentError(`${wrong}.`);
+  return cleanName(name);
 }
 
 function addWords(program: Command): void {
@@ -73,6 +81,7 @@ function addDecisions(program: Command): void {
     .option('--reason <text>')
     .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
     .addOption(new Option('--remember <scope>', 'calls like it need no approval any more').choices(['thread', 'agent']))
+    .option('--expect <hash>', 'only what inbox and show gave this hash: refused where anything else waits by now')
     .addOption(new Option('--more <n>', 'of a limit: how much more; without it as much again').argParser(positive))
     .action((thread, call, options) => {
       const { approve }: typeof import('./requests') = require('./requests');

@@ -3,10 +3,11 @@ import type { FailedAttempt } from '../core/failure';
 import { excerpt } from '../core/json';
 import { textOf, type UserMessage } from '../core/message';
 import { replyTo, type Shown, shownOfPeople } from './render-people';
-import { callLine, line, newViewState, type ViewOptions, type ViewState, width } from './view-state';
-import { count, duration, preview, printable, usageWords } from './words';
+import { type Part, Styled, styled } from './styled';
+import { callLine, editCall, line, newViewState, nothing, type ViewOptions, type ViewState, width } from './view-state';
+import { count, duration, preview, usageWords } from './words';
 
-export type { Paint, ViewOptions } from './view-state';
+export type { ViewOptions } from './view-state';
 
 /**
  * Events to text for people: give it each event and print what it returns, which may end in the middle of a line. It knows no clock and
@@ -15,11 +16,11 @@ export type { Paint, ViewOptions } from './view-state';
  * Text of the model is printed as it grows and never twice, whether it comes as pieces, as snapshots of all so far, or only when it is
  * whole; a message that is begun anew says so first.
  */
-export function createView(options: ViewOptions): (event: AgentEvent) => string {
+export function createView(options: ViewOptions): (event: AgentEvent) => Styled {
   const state = newViewState(options);
   return (event) => {
-    const show = shown[event.type] as ((data: unknown, state: ViewState, event: AgentEvent) => string) | undefined;
-    return show?.(event.data, state, event) ?? '';
+    const show = shown[event.type] as ((data: unknown, state: ViewState, event: AgentEvent) => Styled) | undefined;
+    return show?.(event.data, state, event) ?? nothing;
   };
 }
 
@@ -29,19 +30,18 @@ const shown: Shown = {
   'agent.run.created': (_, state, { timestamp }) => {
     state.startedAt = Date.parse(timestamp);
     state.toolCalls = 0;
-    return '';
+    return nothing;
   },
   'agent.run.step.created': ({ turn }, state) => {
     state.retriesShown = 0;
-    return line(state, `\n${state.options.paint.dim(`── turn ${turn} ${'─'.repeat(20)}`)}`);
+    return line(state, styled`\n${state.options.paint.dim(`── turn ${turn} ${'─'.repeat(20)}`)}`);
   },
-  'thread.message.created': ({ message }, state) => (message.role === 'user' ? line(state, said(message, state)) : ''),
+  'thread.message.created': ({ message }, state) => (message.role === 'user' ? line(state, said(message, state)) : nothing),
   'thread.message.queued': ({ message, delivery = 'next-turn' }, state) =>
     message.role === 'user' && message.origin
-      ? ''
+      ? nothing
       : line(state, state.options.paint.dim(`a message came in; it is read ${whenRead[delivery]}`)),
-  'thread.message.superseded': ({ reason }, state) =>
-    line(state, state.options.paint.yellow(`! a message was not taken in: ${printable(reason)}`)),
+  'thread.message.superseded': ({ reason }, state) => line(state, state.options.paint.yellow(`! a message was not taken in: ${reason}`)),
   'thread.message.incomplete': ({ messageId, reason }, state) => {
     state.texts.delete(messageId);
     const why = reason === 'superseded' ? 'given up for a message that could not wait' : `not whole: the call ${broken[reason]}`;
@@ -49,43 +49,45 @@ const shown: Shown = {
   },
   'agent.run.summarized': ({ output, model, usage, durationMs, failed }, state) => {
     state.closing = output;
-    return (
-      line(state, printable(output.trim())) +
-      line(state, state.options.paint.dim(failed ? `closing words of ours: ${printable(failed)}` : footer(model, usage, durationMs)))
-    );
+    return Styled.join([
+      line(state, Styled.lines(output.trim())),
+      line(state, state.options.paint.dim(failed ? `closing words of ours: ${failed}` : footer(model, usage, durationMs))),
+    ]);
   },
-  'agent.hook.completed': ({ hook, ignored, errors = [] }, state) =>
-    (ignored ? line(state, state.options.paint.yellow(`! hook ${hook} is not followed: ${printable(ignored)}`)) : '') +
-    errors
-      .map(({ id, message, disabled }) => {
+  'agent.hook.completed': ({ hook, toolCallId = '', editedArguments, ignored, errors = [] }, state) => {
+    editCall(state, toolCallId, editedArguments);
+    return Styled.join([
+      ...(ignored ? [line(state, state.options.paint.yellow(`! hook ${hook} is not followed: ${ignored}`))] : []),
+      ...errors.map(({ id, message, disabled }) => {
         const left = disabled ? '; it is left out from now on' : '';
-        return line(state, state.options.paint.yellow(`! hook ${hook} (${id}) failed: ${excerpt(printable(message), 300)}${left}`));
-      })
-      .join(''),
+        return line(state, state.options.paint.yellow(`! hook ${hook} (${id}) failed: ${excerpt(message, 300)}${left}`));
+      }),
+    ]);
+  },
   'agent.tool.background.completed': ({ name, status, durationMs, message }, state) =>
     outcome(state, { name: `${name} (in the background)`, status, durationMs, text: textOf(message.content) }),
   'thread.message.delta': ({ messageId, attempt, contentChunk, snapshot, restart }, state) => {
-    const begun = restart || attempt > (state.texts.get(messageId)?.attempt ?? attempt) ? restarted(state, messageId, attempt) : '';
+    const begun = restart || attempt > (state.texts.get(messageId)?.attempt ?? attempt) ? restarted(state, messageId, attempt) : nothing;
     if (!contentChunk) return begun;
-    return begun + (snapshot ? upTo(state, messageId, attempt, contentChunk) : add(state, messageId, attempt, contentChunk));
+    return styled`${begun}${(snapshot ? upTo : add)(state, messageId, attempt, contentChunk)}`;
   },
   'agent.llm.retry': ({ failureKind, message, delayMs, nextAttempt, maxAttempts, delaySource }, state) => {
     state.retriesShown = (state.retriesShown ?? 0) + 1;
     const asked = delaySource === 'retry-after' ? ', as the provider asks' : '';
-    const what = `↻ ${failureKind}: ${printable(message)}. Attempt ${nextAttempt} of ${maxAttempts} in ${duration(delayMs)}${asked}`;
+    const what = `↻ ${failureKind}: ${message}. Attempt ${nextAttempt} of ${maxAttempts} in ${duration(delayMs)}${asked}`;
     return line(state, state.options.paint.yellow(what));
   },
   'thread.message.completed': ({ message, attempts = [], model, usage, durationMs }, state) => {
     const late = attempts.slice(state.retriesShown ?? 0).map((attempt) => line(state, state.options.paint.yellow(pastAttempt(attempt))));
     for (const call of message.toolCalls) state.calls.set(call.id, call);
     const text = message.refusal || message.content;
-    const rest = text ? upTo(state, message.id, message.attempt, text) : '';
+    const rest = text ? upTo(state, message.id, message.attempt, text, true) : nothing;
     state.texts.delete(message.id);
-    return late.join('') + rest + line(state, state.options.paint.dim(footer(model, usage, durationMs)));
+    return Styled.join([...late, rest, line(state, state.options.paint.dim(footer(model, usage, durationMs)))]);
   },
   'thread.run.step.tool_call.completed_by_llm': ({ toolCall }, state) => {
     state.calls.set(toolCall.id, toolCall);
-    return '';
+    return nothing;
   },
   'agent.tool.execution.started': ({ toolCallId, name }, state) => {
     state.toolCalls = (state.toolCalls ?? 0) + 1;
@@ -94,17 +96,17 @@ const shown: Shown = {
   'agent.tool.progress': ({ toolCallId, message }, state, { timestamp }) => {
     const second = timestamp.slice(0, 19);
     const last = state.noted.get(toolCallId);
-    if (last?.second === second || last?.message === message) return '';
+    if (last?.second === second || last?.message === message) return nothing;
     state.noted.set(toolCallId, { message, second });
-    return line(state, state.options.paint.dim(`    ${excerpt(printable(message).trim(), width(state) - 8)}`));
+    return line(state, state.options.paint.dim(styled`    ${excerpt(message.trim(), width(state) - 8)}`));
   },
   'agent.tool.execution.completed': completed,
   'agent.run.status.changed': ({ status, details = '' }, state) => {
     if (status === 'cancelling') return line(state, state.options.paint.yellow('cancelling …'));
-    return status === 'queued' ? line(state, state.options.paint.yellow(`… ${printable(details)}`)) : '';
+    return status === 'queued' ? line(state, state.options.paint.yellow(`… ${details}`)) : nothing;
   },
   'agent.request.rejected': ({ request, reason }, state) =>
-    line(state, state.options.paint.yellow(`! a signal "${printable(request)}" was not followed: ${printable(reason)}`)),
+    line(state, state.options.paint.yellow(`! a signal "${request}" was not followed: ${reason}`)),
   'thread.context.compacted': ({ droppedMessages, prunedOutputs }, state) =>
     line(
       state,
@@ -116,26 +118,22 @@ const shown: Shown = {
   'thread.run.completed': ({ turns, usage }, state, event) => {
     const { green, dim } = state.options.paint;
     const facts = [count(turns, 'turn'), count(state.toolCalls ?? 0, 'tool call'), usageWords(usage), took(state, event)].filter(Boolean);
-    return line(state, `\n${green('✔ completed')} ${dim(`· ${facts.join(' · ')}`)}`);
+    return line(state, styled`\n${green('✔ completed')} ${dim(`· ${facts.join(' · ')}`)}`);
   },
-  'thread.run.failed': ({ code, message }, state) =>
-    line(state, `\n${state.options.paint.red(`✖ failed (${code})`)} ${printable(message)}`),
-  'thread.run.incomplete': ({ message }, state) => line(state, `\n${state.options.paint.yellow('✖ incomplete')} ${printable(message)}`),
+  'thread.run.failed': ({ code, message }, state) => line(state, styled`\n${state.options.paint.red(`✖ failed (${code})`)} ${message}`),
+  'thread.run.incomplete': ({ message }, state) => line(state, styled`\n${state.options.paint.yellow('✖ incomplete')} ${message}`),
   'thread.run.cancelled': ({ reason, by }, state) =>
-    line(
-      state,
-      `\n${state.options.paint.yellow('✖ cancelled')}${by ? ` by ${printable(by)}` : ''}${reason ? `: ${printable(reason)}` : ''}`,
-    ),
+    line(state, styled`\n${state.options.paint.yellow('✖ cancelled')}${by ? ` by ${by}` : ''}${reason ? `: ${reason}` : ''}`),
   'thread.run.expired': ({ reason, message }, state) =>
-    line(state, `\n${state.options.paint.red(reason === 'suspended' ? '✖ expired' : '✖ ended from outside')} ${printable(message)}`),
+    line(state, styled`\n${state.options.paint.red(reason === 'suspended' ? '✖ expired' : '✖ ended from outside')} ${message}`),
 };
 
 const whenRead = { 'next-turn': 'at the next turn', now: 'at once', 'after-run': 'after this run' };
 const broken = { failed: 'failed', cancelled: 'was cancelled' };
 
-function said({ content, origin }: UserMessage, { options: { paint } }: ViewState): string {
+function said({ content, origin }: UserMessage, { options: { paint } }: ViewState): Styled {
   const who = origin ? paint.dim(origin) : paint.cyan('you');
-  return `${who} ${excerpt(printable(textOf(content)), 500)}`;
+  return styled`${who} ${Styled.lines(excerpt(textOf(content), 500))}`;
 }
 
 function footer(model: string, usage: Parameters<typeof usageWords>[0], durationMs: number): string {
@@ -145,11 +143,12 @@ function footer(model: string, usage: Parameters<typeof usageWords>[0], duration
 function completed(
   { toolCallId, name, status, output, durationMs, attempts, background }: EventData['agent.tool.execution.completed'],
   state: ViewState,
-): string {
+): Styled {
   const { paint } = state.options;
-  if (background) return line(state, `${callLine(state, paint.cyan('…'), toolCallId, name)}  ${paint.dim('goes on in the background')}`);
+  if (background)
+    return line(state, styled`${callLine(state, paint.cyan('…'), toolCallId, name)}  ${paint.dim('goes on in the background')}`);
   const neverRan = status === 'rejected' || status === 'skipped';
-  const first = neverRan ? `${callLine(state, paint.red('✗'), toolCallId, name)}  ${paint.red(status)}` : undefined;
+  const first = neverRan ? styled`${callLine(state, paint.red('✗'), toolCallId, name)}  ${paint.red(status)}` : undefined;
   return outcome(state, { name, status, durationMs, attempts, text: textOf(output), ...(first && { first }) });
 }
 
@@ -160,19 +159,20 @@ interface Outcome {
   attempts?: number | undefined;
   text: string;
   /** Instead of mark, name and facts. */
-  first?: string;
+  first?: Styled;
 }
 
-function outcome(state: ViewState, { name, status, durationMs, attempts, text, first }: Outcome): string {
+function outcome(state: ViewState, { name, status, durationMs, attempts, text, first }: Outcome): Styled {
   const { paint } = state.options;
   const ok = status === 'success';
   const facts = [durationMs === undefined ? '' : duration(durationMs), attempts ? `${attempts} attempts` : ''].filter(Boolean).join(' · ');
   const mark = ok ? paint.green('✓') : paint.red('✗');
   const lines = text.trim() === '' ? [] : preview(text, 4, 3, width(state) - 6);
-  return (
-    line(state, first ?? [mark, name, ok ? '' : paint.red(status), facts && paint.dim(facts)].filter(Boolean).join(' ')) +
-    lines.map((l) => line(state, paint.dim(`    ${l}`))).join('')
-  );
+  const told: Part[] = [mark, name, ...(ok ? [] : [paint.red(status)]), ...(facts ? [paint.dim(facts)] : [])];
+  return Styled.join([
+    line(state, first ?? Styled.join(told, ' ')),
+    ...lines.map((l) => line(state, paint.dim(styled`    ${Styled.lines(l)}`))),
+  ]);
 }
 
 function took(state: ViewState, event: AgentEvent): string {
@@ -180,38 +180,41 @@ function took(state: ViewState, event: AgentEvent): string {
 }
 
 function pastAttempt({ kind, message, waitMs }: FailedAttempt): string {
-  return `↻ ${kind}: ${printable(message)}${waitMs === undefined ? '' : ` (then waited ${duration(waitMs)})`}`;
+  return `↻ ${kind}: ${message}${waitMs === undefined ? '' : ` (then waited ${duration(waitMs)})`}`;
 }
 
-function restarted(state: ViewState, messageId: string, attempt: number): string {
+function restarted(state: ViewState, messageId: string, attempt: number): Styled {
   const { text = '' } = state.texts.get(messageId) ?? {};
-  state.texts.set(messageId, { attempt, text: '' });
-  return text === '' ? '' : line(state, state.options.paint.yellow(`↻ lost in the middle; the model begins again (attempt ${attempt})`));
+  state.texts.set(messageId, { attempt, text: '', shown: 0 });
+  return text === ''
+    ? nothing
+    : line(state, state.options.paint.yellow(`↻ lost in the middle; the model begins again (attempt ${attempt})`));
 }
 
-function add(state: ViewState, messageId: string, attempt: number, chunk: string): string {
-  const entry = state.texts.get(messageId) ?? { attempt, text: '' };
+function add(state: ViewState, messageId: string, attempt: number, chunk: string, whole = false): Styled {
+  const entry = state.texts.get(messageId) ?? { attempt, text: '', shown: 0 };
   // What comes late of an attempt that was given up is void.
-  if (attempt < entry.attempt || chunk === '') return '';
-  state.texts.set(messageId, { attempt, text: entry.text + chunk });
-  const safe = printable(chunk);
-  if (safe !== '') state.atLineStart = safe.endsWith('\n');
-  return safe;
+  if (attempt < entry.attempt) return nothing;
+  const text = entry.text + chunk;
+  const { added, to } = Styled.since(text, entry.shown, whole);
+  state.texts.set(messageId, { attempt, text, shown: to });
+  if (added.text !== '') state.atLineStart = added.text.endsWith('\n');
+  return added;
 }
 
 /** Prints what is new in a text, given all of it or its newest end. */
-function upTo(state: ViewState, messageId: string, attempt: number, all: string): string {
+function upTo(state: ViewState, messageId: string, attempt: number, all: string, whole = false): Styled {
   const entry = state.texts.get(messageId);
-  if (entry && attempt < entry.attempt) return '';
-  const begun = entry && attempt > entry.attempt ? restarted(state, messageId, attempt) : '';
+  if (entry && attempt < entry.attempt) return nothing;
+  const begun = entry && attempt > entry.attempt ? restarted(state, messageId, attempt) : undefined;
   const before = begun ? '' : (entry?.text ?? '');
-  if (all.startsWith(before)) return begun + add(state, messageId, attempt, all.slice(before.length));
+  if (all.startsWith(before)) return styled`${begun ?? ''}${add(state, messageId, attempt, all.slice(before.length), whole)}`;
   // A long text is snapshot by its end only: what is on the screen must be found in it.
   const known = before.slice(-200);
   const at = all.lastIndexOf(known);
-  if (at !== -1) return add(state, messageId, attempt, all.slice(at + known.length));
+  if (at !== -1) return add(state, messageId, attempt, all.slice(at + known.length), whole);
   const gap = line(state, state.options.paint.dim('…'));
-  return gap + add(state, messageId, attempt, all);
+  return styled`${gap}${add(state, messageId, attempt, all, whole)}`;
 }
 
 /** Whether a run rests on someone outside, and on whom. */

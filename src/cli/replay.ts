@@ -1,9 +1,9 @@
-import pc from 'picocolors';
 import { type Replayable, type ReplayOptions, type ReplayReport, readHistoryFile, replayHistories, replayThreads } from '../testing';
 import { withClient } from './connect';
 import { exit, lineOf, UsageError } from './exit';
-import { note } from './output';
-import { count, printable } from './words';
+import { paint, Styled, styled } from './styled';
+import { note, print } from './terminal';
+import { count } from './words';
 
 interface Options {
   query?: string;
@@ -21,7 +21,7 @@ export async function replay(files: string[], { query, limit, keep }: Options): 
     files.length > 0
       ? await replayHistories(readFiles(files), options)
       : await withClient({}, (client) => replayThreads({ client, ...(query && { query }), ...(limit && { limit }), ...options }));
-  process.stdout.write(words(report));
+  print(words(report));
   if (report.diverged.length > 0) process.exitCode = exit.failed;
   // Of a namespace, what can't be replayed is nobody's mistake.
   else if (files.length > 0 && report.skipped.length > 0) process.exitCode = exit.usage;
@@ -44,29 +44,30 @@ function progress(): (report: ReplayReport) => void {
   return ({ replayed, diverged }) => {
     if (Date.now() - told < 5_000) return;
     told = Date.now();
-    note(`${replayed + diverged.length} replayed, ${diverged.length} diverged …`);
+    note(styled`${replayed + diverged.length} replayed, ${diverged.length} diverged …`);
   };
 }
 
-function words({ replayed, skipped, diverged }: ReplayReport): string {
+function words({ replayed, skipped, diverged }: ReplayReport): Styled {
   const total = replayed + diverged.length;
-  if (total + skipped.length === 0) return 'No thread was found, so there was nothing to replay.\n';
+  if (total + skipped.length === 0) return styled`No thread was found, so there was nothing to replay.\n`;
   const lines = diverged.flatMap(({ threadId, runId, error, historyFile }) => [
-    `${pc.red('diverged')} thread ${printable(threadId)}, execution ${runId}`,
-    ...printable(error)
+    styled`${paint.red('diverged')} thread ${threadId}, execution ${runId}`,
+    ...error
       .trim()
       .split('\n')
       .slice(0, 4)
-      .map((line) => `    ${line}`),
-    ...(historyFile ? [`    kept in ${historyFile}`] : []),
+      .map((line) => styled`    ${line}`),
+    ...(historyFile ? [styled`    kept in ${historyFile}`] : []),
   ]);
   const left = skipped
     .slice(0, 20)
-    .map(({ threadId, runId, why }) => `${pc.yellow('skipped')} ${printable(threadId)}${runId && `, execution ${runId}`}: ${why}`);
-  if (skipped.length > left.length) left.push(`${pc.yellow('skipped')} ${skipped.length - left.length} more`);
+    .map(({ threadId, runId, why }) => styled`${paint.yellow('skipped')} ${threadId}${runId && `, execution ${runId}`}: ${why}`);
+  if (skipped.length > left.length) left.push(styled`${paint.yellow('skipped')} ${skipped.length - left.length} more`);
   const outcome =
     diverged.length === 0
       ? 'none diverged'
       : `${diverged.length} diverged: workers with this code could not go on with ${diverged.length === 1 ? 'it' : 'them'}`;
-  return `${[...left, ...lines, `${count(total, 'history', 'histories')} replayed, ${outcome}`].join('\n')}\n`;
+  const told = [...left, ...lines, `${count(total, 'history', 'histories')} replayed, ${outcome}`];
+  return styled`${Styled.join(told, styled`\n`)}\n`;
 }

@@ -1,10 +1,14 @@
 import { text as readAll } from 'node:stream/consumers';
 import type { LonghaulClient, Thread } from '../client';
 import type { Receipt } from '../contract/requests';
+import type { PendingCall } from '../core/event';
 import { isObject } from '../core/json';
+import { commandLine } from './answer-hint';
 import { withClient } from './connect';
 import { UsageError } from './exit';
-import { note } from './output';
+import { questionParts, whomWords } from './render-people';
+import { paint, Styled, styled } from './styled';
+import { note } from './terminal';
 
 // Each asks something of a thread and says that it was accepted, in words of its own or as `done` has it; a refusal says why, and exits with 1.
 
@@ -23,31 +27,50 @@ interface Decision extends By, Who {}
 export function send(threadId: string, words: string, options: { now?: boolean; afterRun?: boolean; id?: string }): Promise<void> {
   const { now, afterRun, id } = options;
   const delivery = now ? ('now' as const) : afterRun ? ('after-run' as const) : undefined;
-  return request(threadId, 'The message was taken in.', async (thread) =>
+  return request(threadId, styled`The message was taken in.`, async (thread) =>
     thread.send(await given(words), { ...(delivery && { delivery }), ...(id && { id }) }),
   );
 }
 
 export function reply(correlationId: string, words: string, { id }: { id?: string }): Promise<void> {
-  return ask('The reply was taken in.', async (client) => client.reply(correlationId, await given(words), { ...(id && { id }) }));
+  return ask(styled`The reply was taken in.`, async (client) => client.reply(correlationId, await given(words), { ...(id && { id }) }));
 }
 
+type ApproveOptions = Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number; expect?: string };
+
+/** Prints what it is about to approve, and approves that or nothing: whatever takes its place in the meantime has another digest. */
 export async function approve(
   threadId: string,
   call: string,
-  { arguments: json, remember, more, ...decision }: Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number },
+  { arguments: json, remember, more, expect, ...decision }: ApproveOptions,
 ): Promise<void> {
   const edited = json === undefined ? undefined : objectOf(json);
-  await request(threadId, `${call} is approved.`, async (thread) => {
+  await request(threadId, styled`${call} is approved.`, async (thread) => {
+    const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
+    const shown = expect ?? (pending ? pending.digest : nothingShown);
+    // What is refused need not be read first.
+    if (pending && (expect === undefined || expect === pending.digest)) note(aboutTo(threadId, pending, edited));
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
       ...(remember && { remember }),
       ...(more && { more }),
+      ...(shown !== undefined && { expect: shown }),
     });
     const outstanding = decision.by ? await outstandingOf(thread, call) : 0;
-    return outstanding > 0 ? `${decision.by} agrees to ${call}; ${outstanding} more must.` : receipt;
+    return outstanding > 0 ? styled`${decision.by ?? ''} agrees to ${call}; ${outstanding} more must.` : receipt;
   });
+}
+
+/** No digest is like it: what was not there to be shown is not approved either. The thread says why it does not wait. */
+const nothingShown = 'nothing was shown';
+
+function aboutTo(threadId: string, call: PendingCall, edited: Record<string, unknown> | undefined): Styled {
+  const whom = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
+  const all = commandLine('show', [threadId], { options: ' --json' });
+  const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
+  const about = questionParts(what, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
+  return styled`Approving ${paint.bold(call.name)}${edited ? ' with other arguments' : ''}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
 }
 
 /** How many more people must agree to a call that this decision did not settle. A thread that is over needs nobody. */
@@ -58,11 +81,13 @@ async function outstandingOf(thread: Thread, id: string): Promise<number> {
 }
 
 export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {
-  return request(threadId, `${call} is refused.`, (thread) => thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }) }));
+  return request(threadId, styled`${call} is refused.`, (thread) =>
+    thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }) }),
+  );
 }
 
 export function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
-  return request(threadId, `${call} is answered.`, async (thread) => {
+  return request(threadId, styled`${call} is answered.`, async (thread) => {
     const text = await given(words);
     // Mostly a variable of a script that nobody has set.
     if (text.trim() === '') throw new UsageError('the answer is blank; nothing was answered');
@@ -78,40 +103,40 @@ export async function submit(
 ): Promise<void> {
   const words = await given(output);
   const value = text ? words : outputOf(words);
-  await request(threadId, `The output of ${call} was taken in.`, (thread) =>
+  await request(threadId, styled`The output of ${call} was taken in.`, (thread) =>
     thread.submitToolOutputs([{ toolCallId: call, output: value, ...(error && { isError: true }) }], whoOf(who)),
   );
 }
 
 /** By the id of the thread, or of the run. */
 export function cancel(id: string, by: By): Promise<void> {
-  return ask('The run is being cancelled.', (client) => client.cancel(id, by));
+  return ask(styled`The run is being cancelled.`, (client) => client.cancel(id, by));
 }
 
 export function pause(threadId: string, by: By): Promise<void> {
-  return request(threadId, 'Nothing new begins until it is resumed.', (thread) => thread.pause(by));
+  return request(threadId, styled`Nothing new begins until it is resumed.`, (thread) => thread.pause(by));
 }
 
 export function resume(threadId: string, by: By): Promise<void> {
-  return request(threadId, 'It goes on.', (thread) => thread.resume(by));
+  return request(threadId, styled`It goes on.`, (thread) => thread.resume(by));
 }
 
 export function compact(threadId: string, by: By): Promise<void> {
-  return request(threadId, 'The transcript is being shortened.', (thread) => thread.compact(by));
+  return request(threadId, styled`The transcript is being shortened.`, (thread) => thread.compact(by));
 }
 
 export function close(threadId: string, options: By & { cancel?: boolean }): Promise<void> {
-  return request(threadId, 'The thread takes no more messages.', (thread) => thread.close(options));
+  return request(threadId, styled`The thread takes no more messages.`, (thread) => thread.close(options));
 }
 
-function request(threadId: string, done: string, what: (thread: Thread) => Promise<Receipt | string>): Promise<void> {
+function request(threadId: string, done: Styled, what: (thread: Thread) => Promise<Receipt | Styled>): Promise<void> {
   return ask(done, (client) => what(client.attach(threadId)));
 }
 
-function ask(done: string, what: (client: LonghaulClient) => Promise<Receipt | string>): Promise<void> {
+function ask(done: Styled, what: (client: LonghaulClient) => Promise<Receipt | Styled>): Promise<void> {
   return withClient({}, async (client) => {
     const told = await what(client);
-    note(typeof told === 'string' ? told : done);
+    note(told instanceof Styled ? told : done);
   });
 }
 

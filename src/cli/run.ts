@@ -1,17 +1,17 @@
 import { text as readAll } from 'node:stream/consumers';
-import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
 import type { PendingCall } from '../core/event';
-import { answerHint, shellWord } from './answer-hint';
+import { answerHint, commandLine } from './answer-hint';
 import { type Approvals, isFor, nobody, yesToAll } from './approvals';
 import { askPerson } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
 import { type FormatOptions, formatOf } from './format-names';
 import { onInterrupt } from './interrupt';
-import { createOutput, note, type Output } from './output';
+import { createOutput, type Output } from './output';
 import { createPrompt, type Prompt } from './prompt';
-import { printable } from './words';
+import { paint, styled } from './styled';
+import { note, say } from './terminal';
 
 export interface RunOptions extends FormatOptions {
   agent: string;
@@ -36,7 +36,7 @@ export async function run(input: string, options: RunOptions): Promise<void> {
       ...(model && { model }),
       ...(conversation && { mode: 'conversation' }),
     });
-    note(pc.dim(`thread ${thread.id} · agent ${agent}`));
+    note(paint.dim(`thread ${thread.id} · agent ${agent}`));
     return watch(client, thread, options);
   });
 }
@@ -89,24 +89,21 @@ function answering(
   const groups = group && { groups: group };
   if (yes) return yesToAll(thread, { ...(by && { by }), ...groups });
   if (!prompt) return nobody(thread);
-  return askPerson(thread, { prompt, write: (text) => void process.stderr.write(text), by: by ?? 'longhaul run', ...groups, onGone });
+  return askPerson(thread, { prompt, write: say, by: by ?? 'longhaul run', ...groups, onGone });
 }
 
 async function conclude(thread: Thread, followed: Followed): Promise<number> {
   if (followed.end === 'left') {
-    note(`\nThe thread goes on. Come back with: longhaul events ${thread.id}`);
+    note(styled`\nThe thread goes on. Come back with: ${commandLine('events', [thread.id])}`);
   }
   if (followed.end === 'waits') {
     const { pending, paused } = await thread.status();
     const hint = answerHint(thread.id);
     const rests =
       pending.length === 0 ? 'is paused' : pending.every(({ kind }) => kind === 'reply') ? 'waits for a reply' : 'waits for a person';
-    note(`Thread ${thread.id} ${rests}, and nobody is there to ask. It stays, and goes on with`);
-    for (const call of pending) note(`  ${hint(call)}`);
-    if (paused)
-      note(
-        `  longhaul resume ${shellWord(thread.id)}   (paused${paused.by ? ` by ${printable(paused.by)}` : ''}: ${printable(paused.reason)})`,
-      );
+    note(styled`Thread ${thread.id} ${rests}, and nobody is there to ask. It stays, and goes on with`);
+    for (const call of pending) note(styled`  ${hint(call)}`);
+    if (paused) note(styled`  ${commandLine('resume', [thread.id])}   (paused${paused.by ? ` by ${paused.by}` : ''}: ${paused.reason})`);
   }
   return exitCodeOfRun(followed);
 }
@@ -116,7 +113,7 @@ const idleMs = 4_000;
 /** Says what is missing when nothing has come for a while: mostly a worker. */
 function hintWhenIdle(client: LonghaulClient, output: Output): { output: Output; stop: () => void } {
   const timer = setTimeout(() => {
-    note(pc.dim(`waiting for a worker on task queue ${client.taskQueue} (longhaul worker starts one) …`));
+    note(paint.dim(`waiting for a worker on task queue ${client.taskQueue} (longhaul worker starts one) …`));
   }, idleMs);
   return {
     output: {

@@ -1,14 +1,14 @@
-import pc from 'picocolors';
 import type { Audit, AuditEntry, AuditFact } from '../client';
 import type { UsageView } from '../contract/thread';
 import type { LimitName, Limits } from '../core/agent';
 import { limitWords } from '../core/decide';
 import { excerpt } from '../core/json';
 import { rulesWords } from './render-people';
-import { count, duration, printable, shortArguments, tokens, usageWords } from './words';
+import { paint, Styled, styled } from './styled';
+import { count, duration, shortArguments, tokens, usageWords } from './words';
 
 /** What it cost and where the time went, by model, tool and hook. */
-export function spentLines({ metrics }: UsageView): string[] {
+export function spentLines({ metrics }: UsageView): Styled[] {
   const { models, tools, hooks, approvals } = metrics;
   const lines = [
     ...Object.entries(models).map(([name, { calls, usage, costUsd: usd, durationMs, retries, waitedMs }]) =>
@@ -37,8 +37,8 @@ export function spentLines({ metrics }: UsageView): string[] {
   return lines;
 }
 
-function facts(name: string, values: readonly string[]): string {
-  return `${printable(name)} ${pc.dim(`· ${values.filter(Boolean).join(' · ')}`)}`;
+function facts(name: string, values: readonly string[]): Styled {
+  return styled`${name} ${paint.dim(`· ${values.filter(Boolean).join(' · ')}`)}`;
 }
 
 export function dollars(usd: number): string {
@@ -70,70 +70,77 @@ function amount(name: LimitName, left: number): string {
 const most = 40;
 
 /** What was decided, retried and went wrong; not each call that went well. */
-export function auditLines({ entries, truncated }: Audit): string[] {
-  const told = entries.flatMap((entry) => linesOf(entry).map((line) => `${pc.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`));
+export function auditLines({ entries, truncated }: Audit): Styled[] {
+  const told = entries.flatMap((entry) =>
+    linesOf(entry).map((line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`),
+  );
   const lines = told.slice(-most);
   const older = told.length > most || truncated;
-  return older ? [pc.dim('… more of it before, with --json'), ...lines] : lines;
+  return older ? [paint.dim('… more of it before, with --json'), ...lines] : lines;
 }
 
-function linesOf(entry: AuditEntry): string[] {
+function linesOf(entry: AuditEntry): Styled[] {
   if (entry.kind === 'model') {
     return (entry.retries ?? []).map(({ kind, message, waitMs }) => {
       const waited = waitMs === undefined ? '' : `, then waited ${duration(waitMs)}`;
-      return `${pc.yellow('retry')} ${entry.model}: ${kind}: ${words(message)}${waited}`;
+      return styled`${paint.yellow('retry')} ${entry.model}: ${kind}: ${words(message)}${waited}`;
     });
   }
   const line = lineOf(entry);
   return line ? [line] : [];
 }
 
-function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): string | undefined {
+function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined {
   switch (fact.kind) {
     case 'tool':
       return toolLine(fact);
     case 'hook':
       return hookLine(fact);
     case 'asked':
-      return `asked about ${pc.bold(fact.name)}${because(fact.reason)}`;
+      return styled`asked about ${paint.bold(fact.name)}${because(fact.reason)}`;
     case 'voted':
-      return `${pc.green('agreed')} to ${pc.bold(fact.name)}${by(fact.by)}${because(fact.reason)}; ${fact.outstanding} more must`;
+      return styled`${paint.green('agreed')} to ${paint.bold(fact.name)}${by(fact.by)}${because(fact.reason)}; ${fact.outstanding} more must`;
     case 'escalated':
-      return `nobody answered for ${pc.bold(fact.name)}; ${fact.groups ? `group ${printable(fact.groups.join(', '))} is asked` : 'asked again'}`;
+      return styled`nobody answered for ${paint.bold(fact.name)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
     case 'decided':
       return decidedLine(fact);
     case 'unanswered':
-      return `nobody answered ${pc.bold(fact.name)} in time`;
+      return styled`nobody answered ${paint.bold(fact.name)} in time`;
     case 'limit-reached':
-      return limitWords(fact);
+      return styled`${limitWords(fact)}`;
     case 'limit-handed-out':
-      return `${limitWords(fact)} ${count(fact.toolCallIds.length, 'call')} handed out`;
+      return styled`${limitWords(fact)} ${count(fact.toolCallIds.length, 'call')} handed out`;
     case 'limit-extended':
-      return `${pc.green('granted')}${by(fact.by)}${because(fact.reason)}: the limit of ${fact.limit} became ${fact.max}`;
+      return styled`${paint.green('granted')}${by(fact.by)}${because(fact.reason)}: the limit of ${fact.limit} became ${fact.max}`;
     case 'paused':
-      return `paused${by(fact.by)}: ${words(fact.reason)}`;
+      return styled`paused${by(fact.by)}: ${words(fact.reason)}`;
     case 'resumed':
-      return `resumed${by(fact.by)}${because(fact.reason)}`;
+      return styled`resumed${by(fact.by)}${because(fact.reason)}`;
     case 'suspended':
-      return `suspended until a reply to "${words(fact.correlationId)}"`;
+      return styled`suspended until a reply to "${words(fact.correlationId)}"`;
     case 'request-rejected':
       // A reason mostly begins with the request's name.
-      return `${pc.yellow('not followed')} ${printable(fact.request)}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
+      return styled`${paint.yellow('not followed')} ${fact.request}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
     case 'message-superseded':
-      return `${pc.yellow('message not taken in')}: ${words(fact.reason)}`;
+      return styled`${paint.yellow('message not taken in')}: ${words(fact.reason)}`;
     case 'ended':
-      return `the run ended: ${fact.status}${fact.code ? ` (${fact.code})` : ''}${by(fact.by)}${because(fact.message)}`;
+      return styled`the run ended: ${fact.status}${fact.code ? ` (${fact.code})` : ''}${by(fact.by)}${because(fact.message)}`;
   }
 }
 
-function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }>): string | undefined {
-  const failed = errors && `${pc.red('hook failed')} ${hook}: ${errors.map(({ id, message }) => `${id}: ${words(message)}`).join('; ')}`;
-  return [failed, ignored && `hook ${hook} is not followed: ${words(ignored)}`].filter(Boolean).join('; ') || undefined;
+function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }>): Styled | undefined {
+  const told = [
+    ...(errors
+      ? [styled`${paint.red('hook failed')} ${hook}: ${errors.map(({ id, message }) => `${id}: ${words(message)}`).join('; ')}`]
+      : []),
+    ...(ignored ? [`hook ${hook} is not followed: ${words(ignored)}`] : []),
+  ];
+  return told.length > 0 ? Styled.join(told, '; ') : undefined;
 }
 
-function toolLine({ name, status, error, by: who }: Extract<AuditFact, { kind: 'tool' }>): string | undefined {
-  if (status !== 'success') return `${pc.red(status)} ${name}${by(who)}${error ? `: ${words(error)}` : ''}`;
-  return who && `${pc.green('answered')} ${pc.bold(name)}${by(who)}`;
+function toolLine({ name, status, error, by: who }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+  if (status !== 'success') return styled`${paint.red(status)} ${name}${by(who)}${error ? `: ${words(error)}` : ''}`;
+  return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who)}` : undefined;
 }
 
 function decidedLine({
@@ -146,20 +153,20 @@ function decidedLine({
   remembered,
   stop,
   waitedMs,
-}: Extract<AuditFact, { kind: 'decided' }>): string {
-  return [
-    `${approved ? pc.green('approved') : pc.red('refused')} ${pc.bold(name)}`,
+}: Extract<AuditFact, { kind: 'decided' }>): Styled {
+  return Styled.join([
+    styled`${approved ? paint.green('approved') : paint.red('refused')} ${paint.bold(name)}`,
     source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who),
     because(reason),
-    waitedMs === undefined ? '' : pc.dim(` (after ${duration(waitedMs)})`),
+    waitedMs === undefined ? '' : paint.dim(` (after ${duration(waitedMs)})`),
     editedArguments === undefined ? '' : `; with ${shortArguments(editedArguments, 80)}`,
     remembered ? `; from then on: ${rulesWords(remembered)}` : '',
     stop ? '; the run was to end' : '',
-  ].join('');
+  ]);
 }
 
 function by(who: string | undefined): string {
-  return who ? ` by ${printable(who)}` : '';
+  return who ? ` by ${who}` : '';
 }
 
 function because(reason: string | undefined): string {
@@ -167,5 +174,5 @@ function because(reason: string | undefined): string {
 }
 
 function words(text: string): string {
-  return excerpt(printable(text).replace(/\s+/g, ' ').trim(), 200);
+  return excerpt(text.replace(/\s+/g, ' ').trim(), 200);
 }

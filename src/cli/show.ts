@@ -1,16 +1,16 @@
-import pc from 'picocolors';
 import type { LonghaulClient, Thread } from '../client';
 import { explain } from '../client/thread-errors';
 import { failureTypes } from '../contract/activities';
 import type { PendingCall } from '../core/event';
 import { excerpt } from '../core/json';
 import { type Message, textOf } from '../core/message';
-import { answerHint } from './answer-hint';
+import { answerHint, commandLine } from './answer-hint';
 import { withClient } from './connect';
-import { note, printJson } from './output';
-import { questionOf, whomWords } from './render-people';
+import { questionParts, whomWords } from './render-people';
 import { auditLines, dollars, leftWords, spentLines } from './show-audit';
-import { bytes, count, printable, shortArguments, usageWords } from './words';
+import { type Part, paint, Styled, styled } from './styled';
+import { note, print, printJson } from './terminal';
+import { bytes, count, shortArguments, usageWords } from './words';
 
 type Look = Awaited<ReturnType<typeof look>>;
 
@@ -20,8 +20,8 @@ export async function show(threadId: string, { json }: { json?: boolean }): Prom
     const thread = client.attach(threadId);
     const found = await look(client, thread);
     if (json) printJson(found);
-    else process.stdout.write(`${pageOf(found).join('\n')}\n`);
-    if (found.note) note(pc.yellow(found.note));
+    else print(styled`${Styled.join(pageOf(found), styled`\n`)}\n`);
+    if (found.note) note(paint.yellow(found.note));
   });
 }
 
@@ -77,24 +77,20 @@ function agentWanted(pending: readonly PendingActivity[] | null | undefined) {
   return { agentWanted: { step: activityType?.name ?? '', attempt: attempt ?? 1, lastAnswer: lastFailure?.message ?? '' } };
 }
 
-function pageOf(found: Look): string[] {
+function pageOf(found: Look): Part[] {
   const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
-  const row = (name: string, value: string) => `${pc.dim(name.padEnd(10))} ${value}`;
-  const lines = [
-    row('thread', pc.bold(threadId)),
-    row('status', `${status?.status ?? '?'} ${pc.dim(`(workflow ${execution.toLowerCase()})`)}`),
+  const row = (name: string, value: Part) => styled`${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
+  const lines: Part[] = [
+    row('thread', paint.bold(threadId)),
+    row('status', styled`${status?.status ?? '?'} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`),
   ];
   if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
   const { agentWanted: wanted } = found;
   if (wanted)
     lines.push(
-      row(
-        'waits',
-        pc.yellow(`for a worker that has the agent. ${printable(wanted.lastAnswer)} (${wanted.step}, attempt ${wanted.attempt})`),
-      ),
+      row('waits', paint.yellow(`for a worker that has the agent. ${wanted.lastAnswer} (${wanted.step}, attempt ${wanted.attempt})`)),
     );
-  if (status?.paused)
-    lines.push(row('paused', `${status.paused.by ? `by ${printable(status.paused.by)}: ` : ''}${printable(status.paused.reason)}`));
+  if (status?.paused) lines.push(row('paused', `${status.paused.by ? `by ${status.paused.by}: ` : ''}${status.paused.reason}`));
   if (usage) {
     const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';
     lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
@@ -111,13 +107,16 @@ function pageOf(found: Look): string[] {
   return lines;
 }
 
-function waitsLines(threadId: string, call: PendingCall): string[] {
+/** Of one call, as much as a person can read; what is longer is a file's content. */
+const callRoom = { lines: 200, chars: 20_000 };
+
+function waitsLines(threadId: string, call: PendingCall): Part[] {
   const whom = whomWords(call);
-  const what = call.kind === 'question' ? questionOf(call) : `${pc.bold(call.name)} ${shortArguments(call.arguments, 120)}`.trim();
+  const what = call.kind === 'question' ? '' : paint.bold(call.name);
+  const all = commandLine('show', [threadId], { options: ' --json' });
   return [
-    `${pc.yellow(waitsFor[call.kind])} ${what}${whom && pc.dim(`  (${whom})`)}`,
-    ...(call.reason ? [`  ${printable(call.reason)}`] : []),
-    `  ${pc.dim(answerHint(threadId)(call))}`,
+    styled`${paint.yellow(waitsFor[call.kind])} ${what}${whom && paint.dim(styled`  (${whom})`)}`,
+    ...[...questionParts(call, all, callRoom), paint.dim(answerHint(threadId)(call))].map((part) => styled`  ${part}`),
   ];
 }
 
@@ -130,21 +129,23 @@ const waitsFor: Record<PendingCall['kind'], string> = {
 };
 
 /** The first message and the newest. */
-function summaryOf(messages: readonly Message[]): string[] {
+function summaryOf(messages: readonly Message[]): Styled[] {
   const newest = 8;
   const skipped = messages.length - newest - 1;
   if (skipped < 1) return messages.map(messageLine);
   return [
     ...messages.slice(0, 1).map(messageLine),
-    pc.dim(`… ${count(skipped, 'message')} more`),
+    paint.dim(`… ${count(skipped, 'message')} more`),
     ...messages.slice(-newest).map(messageLine),
   ];
 }
 
-function messageLine(message: Message): string {
-  const text = excerpt(printable(textOf(message.content)).replace(/\s+/g, ' ').trim(), 140);
-  if (message.role === 'user') return `${pc.cyan('you')}    ${text}`;
-  if (message.role === 'tool') return `${message.isError ? pc.red('✗') : pc.green('✓')} ${message.name}  ${pc.dim(text)}`;
-  const calls = message.toolCalls.map((call) => `${pc.bold(call.name)} ${shortArguments(call.arguments, 60)}`).join(', ');
-  return `${pc.bold('agent')}  ${[text || message.refusal, calls].filter(Boolean).join('  ▸ ')}`;
+function messageLine(message: Message): Styled {
+  const text = excerpt(textOf(message.content).trim(), 140);
+  if (message.role === 'user') return styled`${paint.cyan('you')}    ${text}`;
+  if (message.role === 'tool') return styled`${message.isError ? paint.red('✗') : paint.green('✓')} ${message.name}  ${paint.dim(text)}`;
+  const calls = message.toolCalls.map((call) => styled`${paint.bold(call.name)} ${shortArguments(call.arguments, 60)}`);
+  const said = text || message.refusal;
+  const told = [...(said ? [said] : []), ...(calls.length > 0 ? [Styled.join(calls, ', ')] : [])];
+  return styled`${paint.bold('agent')}  ${Styled.join(told, styled`  ▸ `)}`;
 }

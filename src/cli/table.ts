@@ -1,23 +1,21 @@
-import pc from 'picocolors';
-import { printable } from './words';
+import { type Part, paint, Styled, styled } from './styled';
 
-/** Columns for people; the last one is as long as it is. `below`: what stands under a row. */
-export function table(heading: readonly string[], rows: readonly { cells: readonly string[]; below?: readonly string[] }[]): string {
-  const all = [{ cells: heading }, ...rows.map(({ cells, ...rest }) => ({ ...rest, cells: cells.map(oneLine) }))];
-  const widths = heading.map((_, i) => Math.max(...all.map(({ cells }) => cells[i]?.length ?? 0)));
-  const text = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd();
-  const [first, ...others] = all;
-  const lines = others.flatMap((row) => [
-    text(row.cells),
-    ...('below' in row ? (row.below ?? []) : []).map((below) => pc.dim(`    ${below}`)),
-  ]);
-  return `${[pc.dim(text(first?.cells ?? [])), ...lines].join('\n')}\n`;
+export interface Row {
+  cells: readonly string[];
+  /** What stands under it. */
+  below?: readonly Part[];
 }
 
-function oneLine(text: string): string {
-  return printable(text).replace(/\s+/g, ' ');
+/** Columns for people; the last one is as long as it is. */
+export function table(heading: readonly string[], rows: readonly Row[]): Styled {
+  const head = heading.map(Styled.line);
+  const all = rows.map(({ cells, below = [] }) => ({ cells: cells.map(Styled.line), below }));
+  const widths = head.map((name, i) => Math.max(name.length, ...all.map(({ cells }) => cells[i]?.length ?? 0)));
+  const line = (cells: readonly Styled[]) =>
+    Styled.join(
+      cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)),
+      '  ',
+    ).trimEnd();
+  const lines = all.flatMap(({ cells, below }) => [line(cells), ...below.map((part) => styled`    ${part}`)]);
+  return styled`${Styled.join([paint.dim(line(head)), ...lines], styled`\n`)}\n`;
 }

@@ -1,22 +1,20 @@
 import type { PendingCall } from '../core/event';
+import { type Paint, type Part, Styled, styled } from './styled';
 import { shortArguments } from './words';
-
-/** The colours that a view uses; picocolors has them. */
-export type Paint = Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>;
 
 export interface ViewOptions {
   paint: Paint;
   /** Columns of the terminal. Default 100. */
   width?: number;
   /** How the reader answers what waits, in words that follow the call; nothing where the program asks itself. */
-  hint?: (call: PendingCall) => string;
+  hint?: (call: PendingCall) => Part;
 }
 
 export interface ViewState {
   options: ViewOptions;
   atLineStart: boolean;
-  /** What is on the screen of each message that the model is writing. */
-  texts: Map<string, { attempt: number; text: string }>;
+  /** Of each message that the model is writing: what came of it, and how much of that is on the screen. */
+  texts: Map<string, { attempt: number; text: string; shown: number }>;
   calls: Map<string, { name: string; arguments: string }>;
   /** The last progress of each call, and the second in which it was shown. */
   noted: Map<string, { message: string; second: string }>;
@@ -31,11 +29,13 @@ export function newViewState(options: ViewOptions): ViewState {
   return { options, atLineStart: true, texts: new Map(), calls: new Map(), noted: new Map() };
 }
 
+export const nothing = styled``;
+
 /** A whole line, on a line of its own. */
-export function line(state: ViewState, text: string): string {
-  const before = state.atLineStart ? '' : '\n';
+export function line(state: ViewState, ...parts: Part[]): Styled {
+  const before = state.atLineStart ? nothing : styled`\n`;
   state.atLineStart = true;
-  return `${before}${text}\n`;
+  return Styled.join([before, ...parts, styled`\n`]);
 }
 
 export function width({ options }: ViewState): number {
@@ -43,9 +43,15 @@ export function width({ options }: ViewState): number {
   return Math.max(40, options.width || 100);
 }
 
-export function callLine(state: ViewState, mark: string, id: string, name: string): string {
+export function callLine(state: ViewState, mark: Part, id: string, name: string): Styled {
   const args = shortArguments(state.calls.get(id)?.arguments ?? '', width(state) - name.length - 6);
-  return `${mark} ${state.options.paint.bold(name)}${args ? ` ${args}` : ''}`;
+  return styled`${mark} ${state.options.paint.bold(name)}${args ? ` ${args}` : ''}`;
+}
+
+/** From now on it is shown as it will run. */
+export function editCall(state: ViewState, id: string, editedArguments: string | undefined): void {
+  const call = state.calls.get(id);
+  if (call && editedArguments !== undefined) state.calls.set(id, { ...call, arguments: editedArguments });
 }
 
 export function nameOf(state: ViewState, id: string): string {

@@ -1,5 +1,6 @@
 import { excerpt, isObject, parseObject } from '../core/json';
 import type { Usage } from '../core/message';
+import { printable, printableLine, withoutSequences } from '../core/printable';
 
 /** `840 ms`, `3.2 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
@@ -45,36 +46,23 @@ export function bytes(n: number): string {
 /** A call's arguments on one line: the lone argument as it is, more as `name: value`. What is no JSON object is shown as the model wrote it. */
 export function shortArguments(text: string, max: number): string {
   const value = parseObject(text);
-  if (!value) return excerpt(printable(text).replace(/\s+/g, ' ').trim(), max);
+  if (!value) return excerpt(printableLine(text).trim(), max);
   const entries = Object.entries(value);
   if (entries.length === 1) return excerpt(oneLine(entries[0]?.[1]), max);
   // The long ones (a file's content) must not push the short ones (its path) off the line.
   const each = Math.max(16, Math.floor(max / Math.max(1, entries.length)));
-  return excerpt(entries.map(([name, item]) => `${name}: ${excerpt(oneLine(item), each)}`).join(', '), max);
+  return excerpt(entries.map(([name, item]) => `${printableLine(name)}: ${excerpt(oneLine(item), each)}`).join(', '), max);
 }
 
 function oneLine(value: unknown): string {
   const text = typeof value === 'string' ? value : Array.isArray(value) || isObject(value) ? JSON.stringify(value) : String(value);
-  return printable(text).replace(/\s+/g, ' ').trim();
+  return printableLine(text).trim();
 }
 
 /** The first and last lines of an output; what is left out is counted. */
 export function preview(text: string, head: number, tail: number, width: number): string[] {
-  const lines = printable(text).trimEnd().split('\n');
+  const lines = printable(withoutSequences(text)).trimEnd().split('\n');
   const shown = (part: string[]) => part.map((line) => excerpt(line, width));
   if (lines.length <= head + tail + 1) return shown(lines);
   return [...shown(lines.slice(0, head)), `… ${lines.length - head - tail} more lines`, ...shown(lines.slice(-tail))];
-}
-
-/** Without what would move the cursor, recolour the terminal or ring its bell: an output may come from anywhere. */
-export function printable(text: string): string {
-  return (
-    text
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to go
-      .replace(/\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g, '')
-      .replace(/\r\n?/g, '\n')
-      .replace(/\t/g, '  ')
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to go
-      .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, '')
-  );
 }

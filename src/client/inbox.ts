@@ -2,6 +2,7 @@ import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries } from '../contract/requests';
 import type { PendingCall } from '../core/event';
+import { cleanName, sameName } from '../core/people';
 import type { LonghaulError } from './errors';
 import { attributeOf, idsHave, listThreads, quoted } from './list-filter';
 import { persist } from './persist';
@@ -44,7 +45,8 @@ const workflowTasks = 1;
  * What waits in all threads, oldest first: the index says which threads, each thread says what. One that can't answer (no worker is up for
  * it) is listed by what the index has.
  */
-export async function readInbox(client: LonghaulClient, filter: InboxFilter): Promise<InboxItem[]> {
+export async function readInbox(client: LonghaulClient, { group, ...others }: InboxFilter): Promise<InboxItem[]> {
+  const filter = { ...others, ...(group !== undefined && { group: cleanName(group) }) };
   const { limit = 100 } = filter;
   const threads = oldestFirst(await listThreads(client, { what: 'pending', filter: indexFilter(filter), limit: mostThreads }));
   const asking = new Asking(client);
@@ -74,7 +76,9 @@ function indexFilter({ agent, tool, group, olderThanMs }: InboxFilter): string {
 function fits({ call, since }: InboxItem, { tool, group, olderThanMs = 0 }: InboxFilter): boolean {
   if (Date.parse(since) > Date.now() - olderThanMs) return false;
   if (!call) return true;
-  return (tool === undefined || call.name === tool) && (group === undefined || call.groups?.includes(group) === true);
+  return (
+    (tool === undefined || call.name === tool) && (group === undefined || call.groups?.some((asked) => sameName(asked, group)) === true)
+  );
 }
 
 function oldestFirst(threads: readonly WorkflowExecutionInfo[]): WorkflowExecutionInfo[] {

@@ -28,8 +28,8 @@ export interface Once {
 /** Who answers for it. */
 export type Answer = Once & Pick<DecisionRequest, 'by' | 'groups'>;
 export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
-export type Approval = Decision & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
-export type Refusal = Decision & Pick<DecisionRequest, 'stop'>;
+export type Approval = Decision & Pick<DecisionRequest, 'arguments' | 'remember' | 'more' | 'expect'>;
+export type Refusal = Decision & Pick<DecisionRequest, 'stop' | 'expect'>;
 /** `id` is the message's own: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
 
@@ -55,7 +55,8 @@ export class Thread {
 
   /**
    * Lets a waiting call run; with `arguments`, with other ones than the model's, which are checked first; with `remember`, calls like it
-   * need no approval any more. Of a limit that is asked about: grants `more` of it, or as much again.
+   * need no approval any more; with `expect`, only what the pending call's `digest` stood for, also where another waits under that id by now.
+   * Of a limit that is asked about: grants `more` of it, or as much again.
    */
   approve(toolCallId: string, decision: Approval = {}): Promise<Receipt> {
     return this.#request('approve', { toolCallId, approved: true, ...decision });

@@ -3,7 +3,7 @@ import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { JsonObject } from '../core/json';
 import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
-import type { PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
+import type { CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 import type { Waste } from '../core/waste';
 
@@ -13,8 +13,8 @@ export interface Activities {
   resolveAgent(request: { agent: string }): Promise<AgentFacts>;
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
-  /** Whether edited arguments fit their tool: what is wrong with them, or nothing. */
-  checkArguments(request: { agent: string; call: ToolCall; extraTools?: ToolSpec[] }): Promise<{ error?: ToolError }>;
+  /** Whether edited arguments fit their tool: what is wrong with them, or what stands for them. */
+  checkArguments(request: { agent: string; call: ToolCall; extraTools?: ToolSpec[] }): Promise<{ error?: ToolError } & CheckedCall>;
   /** The hooks of one name, in their order. Fails for good with `HookFailed` where one fails whose failure mode is `fail`. */
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Keeps what a decision asked to remember for every thread of the agent. */
@@ -40,6 +40,8 @@ export interface HooksStep<N extends HookName = HookName> {
   /** All answers merged, the later over the earlier. */
   answer: HookAnswer[N];
   reports: HookReport[];
+  /** Of arguments that the answer puts in the place of the model's, where somebody may be asked about them. */
+  checked?: CheckedCall;
 }
 
 export interface CallModelRequest {

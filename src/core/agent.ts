@@ -89,6 +89,8 @@ export interface AgentFacts {
   contextWindow?: number;
   /** How soon another worker takes over a step of one that died. Default 5,000 ms. */
   takeoverMs?: number;
+  /** Names of people are compared as `sameName` does. Unset in runs that began with earlier code, which compared them letter by letter. */
+  sameNames?: true;
   /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
   searchAttributes: boolean;
   /** The history, as the thread itself counts it, after which the thread continues as new. Default 2,000 events or 4,000,000 bytes. */

@@ -2,6 +2,7 @@ import { bounds } from './bounds';
 import { checkName, show } from './check-input';
 import { bytesOf } from './context/carry';
 import { isBytes, isObject } from './json';
+import { checkPerson, cleanName, nameKey } from './people';
 import type { AskPolicy, DeadlineAction } from './tool';
 
 /** `AskPolicy` as a tool's author writes it. One action at the deadline needs no list; `deadlineMs` without any is `deny`. */
@@ -11,12 +12,12 @@ export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
 
 const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";
 
-const namesWords = `a list of names, at least one, each of at most ${bounds.nameChars} characters`;
+const peopleWords = `a list of names, at least one, each of at most ${bounds.nameChars} characters, all of which are seen`;
 
 const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => boolean; what: string } } = {
   reason: { fits: isText, what: 'a text' },
-  users: { fits: isNames, what: namesWords },
-  groups: { fits: isNames, what: namesWords },
+  users: { fits: arePeople, what: peopleWords },
+  groups: { fits: arePeople, what: peopleWords },
   approvers: { fits: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
   deadlineMs: {
     fits: (value) => typeof value === 'number' && value >= 1 && value <= bounds.longestMs,
@@ -46,7 +47,14 @@ export function askPolicy(options: unknown): { policy: AskPolicy; problems: stri
   if (problems.length > 0) return { policy: {}, problems };
   const { onDeadline, ...rest } = Object.fromEntries(given) as AskOptions;
   const list = onDeadline === undefined ? ['deny' as const] : Array.isArray(onDeadline) ? onDeadline : [onDeadline];
-  const policy: AskPolicy = { ...rest, ...(rest.deadlineMs !== undefined && { onDeadline: list }) };
+  const policy: AskPolicy = {
+    ...rest,
+    ...(rest.users && { users: rest.users.map(cleanName) }),
+    ...(rest.groups && { groups: rest.groups.map(cleanName) }),
+    ...(rest.deadlineMs !== undefined && {
+      onDeadline: list.map((action) => (typeof action === 'object' ? { escalate: action.escalate.map(cleanName) } : action)),
+    }),
+  };
   const bytes = bytesOf(policy);
   const tooLarge = bytes > bounds.askBytes ? [`it has ${bytes} bytes; at most ${bounds.askBytes}`] : [];
   return { policy, problems: [...contradictions(policy, onDeadline), ...tooLarge] };
@@ -55,7 +63,7 @@ export function askPolicy(options: unknown): { policy: AskPolicy; problems: stri
 /** What can't be meant, field by field right as it is. */
 function contradictions({ users, groups, approvers = 1, deadlineMs }: AskPolicy, onDeadline: AskOptions['onDeadline']): string[] {
   const problems: string[] = [];
-  const named = new Set(users).size;
+  const named = new Set(users?.map(nameKey)).size;
   // Nobody could ever give so many: the call would wait for good.
   if (users && !groups && approvers > named) {
     problems.push(`approvers is ${approvers}, and users names only ${named} who may be one; name more, or a group`);
@@ -75,7 +83,12 @@ export function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((name) => checkName('a name', name) === undefined);
 }
 
+/** Users or groups. */
+export function arePeople(value: unknown): boolean {
+  return isNames(value) && (value as string[]).every((name) => checkPerson('a name', name) === undefined);
+}
+
 export function isAction(value: unknown): boolean {
-  if (isObject(value)) return Object.keys(value).join() === 'escalate' && isNames(value.escalate);
+  if (isObject(value)) return Object.keys(value).join() === 'escalate' && arePeople(value.escalate);
   return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
 }

@@ -72,6 +72,8 @@ export const bounds = {
   queueBytes: 1_600_000,
   /** Arguments in the place of the model's; in an activity's input they are JSON within JSON, which at worst doubles them. */
   editedBytes: 500_000,
+  /** Arguments as a tool takes them, where somebody is asked about them. They stand beside the model's own in its answer. */
+  shownArgumentsChars: 200_000,
   /** Groups that a decider is in. */
   groups: 100,
   /** How people are asked about one call: who, why, until when. */

@@ -1,87 +1,153 @@
+import { argumentLines, type Room } from './argument-lines';
 import { bounds } from './bounds';
 import type { PendingCall } from './event';
 import { excerpt } from './json';
+import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
-import { shortBytes } from './text';
+import { jsonBytes } from './text';
 import { pendingCalls, threadStatus } from './views';
 
 /**
  * The thread as a page of Markdown, for the Web UI. It shows about six lines before it folds, so what a person can act on comes first.
  */
 export function details(state: ThreadState): string {
-  const status = threadStatus(state);
+  // What is said in some scripts takes three bytes a character, and escaped still more: then less of the arguments has room.
+  for (const chars of argumentChars) {
+    const page = Markdown.join(blocksOf(state, chars), between).toString();
+    if (hasRoom(page)) return page;
+  }
+  return whole(blocksOf(state, 0));
+}
+
+/** What a thread is to do, where its summary has no room for it. */
+export function taskDetails(task: string): string {
+  const cut = (chars: number) => [Markdown.block(excerpt(task, chars))];
+  return whole(cut([4_000, 1_000].find((chars) => hasRoom(Markdown.join(cut(chars), between).toString())) ?? 300));
+}
+
+function blocksOf(state: ThreadState, chars: number): Markdown[] {
   const run = state.run;
   const pending = pendingCalls(state);
-  const lines: string[] = [`**${headline[status]}**${run ? ` · turn ${run.turn} of ${limitsOf(state).run.turns}` : ''} · ${model(state)}`];
-  if (state.paused)
-    lines.push(
-      '',
-      `Paused${state.paused.by ? ` by ${plain(state.paused.by)}` : ''}: ${plain(state.paused.reason)}. Send the signal \`resume\``,
-    );
-  for (const call of pending.slice(0, mostShown)) {
-    lines.push(
-      '',
-      `${call.kind === 'reply' ? 'A' : `\`${call.name}\``} ${waitsFor[call.kind]}${call.reason ? `: ${plain(call.reason)}` : ''}${whom(call)}`,
-      '',
-    );
-    if (call.arguments !== '') lines.push(code(call.arguments), '');
-    lines.push(answerHint(call));
-  }
-  if (run?.status === 'queued')
-    lines.push('', `No worker that was asked has the agent \`${plain(state.agent)}\`; waiting for one that has`);
-  if (pending.length > mostShown) lines.push('', `and ${pending.length - mostShown} more`);
-  const running = (activeRun(state)?.calls ?? []).filter((call) => call.phase === 'running').map((call) => `\`${call.name}\``);
-  if (running.length > 0) lines.push('', `Running ${excerpt(running.join(', '), 1_000)}`);
-  if (run?.shell) lines.push('', 'The model is writing');
-  const said = state.messages.findLast((m) => m.role === 'assistant' && m.content !== '');
-  if (said) lines.push('', `Last words: ${plain(excerpt(textOf(said.content), 300))}`);
-  lines.push('', `| task | ${plain(excerpt(firstInput(state), 200))} |`, '| --- | --- |');
-  if (run) lines.push(`| run | ${run.number} (\`${run.id}\`) |`);
-  const { inputTokens, cachedInputTokens, outputTokens } = state.usage;
+  const shown = pending.slice(0, mostShown);
+  const room = { chars: Math.floor(chars / Math.max(1, shown.length)), lines: Math.floor(argumentRows / Math.max(1, shown.length)) };
+  return [
+    headline(state),
+    ...(state.paused ? [pausedWords(state.paused)] : []),
+    ...shown.flatMap((call) => waiting(state, call, room)),
+    ...(pending.length > mostShown ? [markdown`and ${pending.length - mostShown} more`] : []),
+    ...(run?.status === 'queued'
+      ? [markdown`No worker that was asked has the agent ${Markdown.code(state.agent)}; waiting for one that has`]
+      : []),
+    ...running(state),
+    ...(run?.shell ? [markdown`The model is writing`] : []),
+    ...lastWords(state),
+    facts(state),
+  ];
+}
+
+function hasRoom(page: string): boolean {
+  // Six bytes is what a character has at most; counting them takes longer than to make the page.
+  return page.length * 6 <= bounds.detailsBytes || jsonBytes(page) <= bounds.detailsBytes;
+}
+
+/** As many of the blocks as there is room for: cut within, one could end as other markup than it began. */
+function whole(blocks: Markdown[]): string {
+  const last = markdown`… and more, for which this page has no room`;
+  let end = blocks.length;
+  const page = () => Markdown.join(end < blocks.length ? [...blocks.slice(0, end), last] : blocks, between).toString();
+  while (end > 0 && !hasRoom(page())) end -= 1;
+  return page();
+}
+
+const between = '\n\n';
+
+function headline(state: ThreadState): Markdown {
+  const { run } = state;
+  const turn = run ? markdown` · turn ${run.turn} of ${limitsOf(state).run.turns ?? '?'}` : '';
+  const model = inForce(state).model ?? 'model not known yet';
+  return markdown`${statusWords[threadStatus(state)]}${turn} · agent ${state.agent} · ${model}`;
+}
+
+function pausedWords({ by, reason }: { by?: string; reason: string }): Markdown {
+  return markdown`Paused${by ? ` by ${by}` : ''}: ${excerpt(reason, 1_000)}. Send the signal \`resume\``;
+}
+
+/** What waits, the arguments that it is about, and how to answer. */
+function waiting({ threadId }: ThreadState, call: PendingCall, room: Room): Markdown[] {
+  const { kind, name, reason } = call;
+  const what = kind === 'reply' ? markdown`A` : Markdown.code(name);
+  const { lines, left } = argumentLines(call.arguments, room);
+  return [
+    markdown`${what} ${waitsFor[kind]}${reason ? `: ${excerpt(reason, 1_000)}` : ''}${whom(call)}`,
+    ...(lines.length > 0 ? [Markdown.block(lines.join('\n'))] : []),
+    ...(left > 0
+      ? [markdown`${left} characters of it are not shown here; ${Markdown.code(`longhaul show ${threadId} --json`)} has them`]
+      : []),
+    answerHint(call),
+  ];
+}
+
+function running(state: ThreadState): Markdown[] {
+  const names = (activeRun(state)?.calls ?? []).filter(({ phase }) => phase === 'running').map(({ name }) => name);
+  if (names.length === 0) return [];
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  return [markdown`Running ${Markdown.join(names.slice(0, mostNamed).map(Markdown.code), ', ')}${more}`];
+}
+
+function lastWords({ messages }: ThreadState): Markdown[] {
+  const said = messages.findLast((m) => m.role === 'assistant' && m.content !== '');
+  return said ? [markdown`Last words: ${excerpt(textOf(said.content), 300)}`] : [];
+}
+
+function facts(state: ThreadState): Markdown {
+  const { run, usage, messages, queue } = state;
+  const { inputTokens, cachedInputTokens, outputTokens } = usage;
   const cost = state.before.costUsd + (run?.costUsd ?? 0);
-  if (cost > 0) lines.push(`| cost | ${cost.toFixed(4)} USD |`);
-  lines.push(
-    `| tokens | ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out |`,
-    `| messages | ${state.messages.length}, ${state.queue.length} queued |`,
-  );
-  return shortBytes(lines.join('\n'), bounds.detailsBytes);
+  const rows = [
+    markdown`- task: ${excerpt(firstInput(state), 200)}`,
+    ...(run ? [markdown`- run: ${run.number} (${Markdown.code(run.id)})`] : []),
+    ...(cost > 0 ? [markdown`- cost: ${cost.toFixed(4)} USD`] : []),
+    markdown`- tokens: ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out`,
+    markdown`- messages: ${messages.length}, ${queue.length} queued`,
+  ];
+  return Markdown.join(rows, '\n');
 }
 
 /** Calls that are shown in full; each is some lines. */
 const mostShown = 5;
+const mostNamed = 20;
+/** For the arguments of all of them. */
+const argumentChars = [8_000, 2_000, 500];
+const argumentRows = 200;
 
-const headline = {
-  queued: 'Starting',
-  in_progress: 'Working',
-  requires_action: 'Waiting for a person',
-  paused: 'Paused',
-  suspended: 'Waiting for a reply',
-  cancelling: 'Cancelling',
-  completed: 'Completed',
-  failed: 'Failed',
-  incomplete: 'Stopped at a limit',
-  cancelled: 'Cancelled',
-  expired: 'Expired',
-  idle: 'Waiting for the next message',
-} as const;
+const statusWords = {
+  queued: markdown`**Starting**`,
+  in_progress: markdown`**Working**`,
+  requires_action: markdown`**Waiting for a person**`,
+  paused: markdown`**Paused**`,
+  suspended: markdown`**Waiting for a reply**`,
+  cancelling: markdown`**Cancelling**`,
+  completed: markdown`**Completed**`,
+  failed: markdown`**Failed**`,
+  incomplete: markdown`**Stopped at a limit**`,
+  cancelled: markdown`**Cancelled**`,
+  expired: markdown`**Expired**`,
+  idle: markdown`**Waiting for the next message**`,
+};
 
-function model(state: ThreadState): string {
-  return `agent ${state.agent} · ${inForce(state).model ?? 'model not known yet'}`;
-}
-
-const waitsFor: Record<PendingCall['kind'], string> = {
-  approval: 'waits for an **approval**',
-  output: 'waits for its **output**',
-  question: 'waits for an **answer**',
-  limit: 'is at its limit: **more of it?**',
-  reply: '**reply** is waited for',
+const waitsFor: Record<PendingCall['kind'], Markdown> = {
+  approval: markdown`waits for an **approval**`,
+  output: markdown`waits for its **output**`,
+  question: markdown`waits for an **answer**`,
+  limit: markdown`is at its limit: **more of it?**`,
+  reply: markdown`**reply** is waited for`,
 };
 
 /** Who is asked, how many have agreed, and until when. */
 function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: PendingCall): string {
-  const who = [...users, ...groups.map((group) => `group ${group}`)].map(plain).join(', ');
+  const who = [...users, ...groups.map((group) => `group ${group}`)].join(', ');
   return [
     who && ` · for ${excerpt(who, 300)}`,
     approvers > 1 ? ` · ${votes.length} of ${approvers} agreed` : '',
@@ -89,24 +155,17 @@ function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: Pen
   ].join('');
 }
 
-/** As it is taken: who it is for has to say so. */
-function answerHint({ kind, toolCallId: id, users, groups }: PendingCall): string {
-  if (kind === 'reply') return `Send the signal \`sendMessage\` with \`{"input":"…","correlationId":"${id}"}\``;
-  const inGroups = groups ? `,"groups":${JSON.stringify(groups.slice(0, 1))}` : '';
+/** As it is taken: who it is for has to say so, and a decision on what is shown here is on nothing else. */
+function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): Markdown {
+  const json = (value: object) => Markdown.code(JSON.stringify(value));
+  if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
+  const who = { by: 'you', ...(groups && { groups: groups.slice(0, 1) }) };
   return kind === 'approval' || kind === 'limit'
-    ? `Send the signal \`approve\` with \`{"toolCallId":"${id}","by":"you"${inGroups}}\`, and \`"approved":false\` to refuse`
-    : `Send the signal \`submitToolOutputs\` with \`{"outputs":[{"toolCallId":"${id}","output":"…"}]${users || groups ? `,"by":"you"${inGroups}` : ''}}\``;
+    ? markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`
+    : markdown`Send the signal \`submitToolOutputs\` with ${json({ outputs: [{ toolCallId, output: '…' }], ...((users || groups) && who) })}`;
 }
 
 function firstInput(state: ThreadState): string {
   const content: Content | undefined = (state.messages.find((m) => m.role === 'user') ?? state.queue[0])?.content;
   return content === undefined ? '' : textOf(content) || '(image)';
-}
-
-function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/[|`*_<>[\]]/g, (c) => `\\${c}`);
-}
-
-function code(text: string): string {
-  return `\`\`\`\n${excerpt(text, 1_500).replaceAll('```', "'''")}\n\`\`\``;
 }

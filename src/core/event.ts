@@ -3,7 +3,7 @@ import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
-import type { PermissionRule, ToolError, ToolOutcome } from './tool';
+import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
 
 /**
@@ -72,8 +72,11 @@ export interface DurableEventData {
     error?: ToolError;
     durationMs?: number;
   };
-  /** A person must agree before the call runs. */
-  'agent.approval.requested': { stepId: string; toolCall: ToolCall } & Asked;
+  /**
+   * A person must agree before the call runs. `arguments`: as the tool takes them, which is what a person is shown, where the model wrote
+   * them otherwise: without those that the tool does not know, in the tool's order, with its defaults.
+   */
+  'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & Asked;
   /** One of several people who must agree did. */
   'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number };
   /** The deadline passed: others are asked, or the same again. */
@@ -85,6 +88,8 @@ export interface DurableEventData {
     by?: string;
     reason?: string;
     editedArguments?: string;
+    /** Of the edited arguments; see `Asked`. */
+    digest?: string;
     source?: 'deadline' | 'hook';
     /** These calls need no approval in this thread from now on. */
     remembered?: PermissionRule[];
@@ -112,6 +117,8 @@ export interface DurableEventData {
     answered?: string[];
     /** What takes the place of the model's arguments, as JSON. */
     editedArguments?: string;
+    /** Of these: what whoever is asked about the call is shown. */
+    checked?: CheckedCall;
     ignored?: string;
     errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
   };
@@ -184,6 +191,11 @@ export interface Asked {
   dueAt?: string;
   /** What a decision with `remember` would allow from then on. */
   remember?: PermissionRule[];
+  /**
+   * Of an approval: stands for thread, call, tool and arguments, so that a decision can say what it is on. A beginning of the SHA-256
+   * over them.
+   */
+  digest?: string;
 }
 
 /** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be; or at a limit: which. */

@@ -129,7 +129,8 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.hook.completed':
       if (extra.hookErrors) state.hookErrors = extra.hookErrors;
       if (event.data.editedArguments !== undefined && event.data.toolCallId) {
-        setCall(run, event.data.toolCallId, { editedArguments: event.data.editedArguments, editedBy: 'hook' });
+        const { editedArguments, checked = {} } = event.data;
+        setCall(run, event.data.toolCallId, { editedArguments, editedBy: 'hook', checked });
       }
       return;
     case 'thread.closed':

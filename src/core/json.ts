@@ -90,6 +90,13 @@ export function isDeepJson(text: string, max: number): boolean {
   return nesting.deepest > max;
 }
 
+/** JSON with its keys in order, so that equal values are equal texts. */
+export function sortedJson(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, v: unknown) =>
+    isObject(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
+  );
+}
+
 /** Cuts a text for a place with a limit (an event, a summary line), and says that it did. */
 export function excerpt(text: string, max: number): string {
   if (text.length <= max) return text;

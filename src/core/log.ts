@@ -142,12 +142,12 @@ function lookup(state: ThreadState) {
   return {
     message,
     call,
-    /** What a call was to run with when an event was recorded: a person may have edited it before. */
+    /** What a call was to run with when an event was recorded: as the tool takes it, or as someone edited it before. */
     argumentsAt(seq: number, id: string): string {
-      const decided = state.log.findLast(
-        (r) => r.seq < seq && edits.includes(r.type) && r.data.toolCallId === id && r.data.editedArguments !== undefined,
-      );
-      return (decided?.data.editedArguments as string | undefined) ?? call(id).arguments;
+      const written = (r: LogRecord) =>
+        r.type === 'agent.approval.requested' ? r.data.arguments : edits.includes(r.type) && r.data.editedArguments;
+      const last = state.log.findLast((r) => r.seq < seq && r.data.toolCallId === id && typeof written(r) === 'string');
+      return last ? (written(last) as string) : call(id).arguments;
     },
     output(messageId: string) {
       const waiting = state.run?.calls.find((call) => call.phase === 'done' && call.messageId === messageId);

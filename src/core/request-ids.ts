@@ -1,5 +1,5 @@
 import { show } from './check-input';
-import { isObject } from './json';
+import { isObject, sortedJson } from './json';
 import type { Checked } from './requests';
 import type { ThreadState } from './state';
 import { emptyHash, extendHash } from './transcript';
@@ -63,8 +63,5 @@ export function followedBefore(state: ThreadState, { key, digest }: RequestMark)
 
 /** Tells contents apart, whatever the order of their keys. 53 bits: only requests of one id are compared. */
 function digestOf(value: unknown): string {
-  const sorted = JSON.stringify(value, (_, v: unknown) =>
-    isObject(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
-  );
-  return extendHash(emptyHash, sorted ?? '');
+  return extendHash(emptyHash, sortedJson(value) ?? '');
 }

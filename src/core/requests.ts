@@ -4,10 +4,11 @@ import { bytesOf } from './context/carry';
 import type { Delivery } from './event';
 import { isObject } from './json';
 import type { Content } from './message';
+import { checkPerson, cleanName, sameName } from './people';
 import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
-import { askPolicyOf } from './views';
+import { askPolicyOf, checkedCall } from './views';
 
 /** What may be asked of a thread from outside. Each is a signal and an update of this name. */
 export interface CancelRequest {
@@ -47,6 +48,8 @@ export interface DecisionRequest {
   stop?: boolean;
   /** Of a limit: how much more of it. Default as much as there was. */
   more?: number;
+  /** The digest of what is decided, as `pending` tells it: refused where what waits by now is anything else. */
+  expect?: string;
 }
 export interface PauseRequest {
   reason?: string;
@@ -190,7 +193,7 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
   if (!Array.isArray(outputs) || outputs.length === 0) {
     return no(`submitToolOutputs takes { outputs: [{ toolCallId, output }] }; it was given ${show(payload)}`);
   }
-  const who = checkDecider('submitToolOutputs', isObject(payload) ? payload : {});
+  const who = checkDecider(state, 'submitToolOutputs', isObject(payload) ? payload : {});
   if (!who.ok) return who;
   const seen = new Set<string>();
   const accepted: ToolOutput[] = [];
@@ -216,11 +219,11 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
 export function checkDecision(state: ThreadState, payload: unknown): Checked<DecisionRequest> {
   const request = typeof payload === 'string' ? { toolCallId: payload } : payload;
   if (!isObject(request) || typeof request.toolCallId !== 'string') {
-    return no(`approve takes { toolCallId, approved?, by?, reason?, arguments? }; it was given ${show(payload)}`);
+    return no(`approve takes { toolCallId, approved?, by?, reason?, arguments?, expect? }; it was given ${show(payload)}`);
   }
-  const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more } = request;
+  const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more, expect } = request;
   if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
-  const who = checkDecider('approve', request);
+  const who = checkDecider(state, 'approve', request);
   if (!who.ok) return who;
   const words = checkWords({ reason });
   if (words) return no(`approve: ${words}`);
@@ -252,7 +255,8 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   const wrong = ofLimit
     ? undefined
     : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request));
-  if (wrong) return no(`approve: ${wrong}`);
+  const other = wrong ?? notExpected(offered, toolCallId, expect);
+  if (other) return no(`approve: ${other}`);
   return yes({
     toolCallId,
     approved,
@@ -262,7 +266,18 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
     ...(remember ? { remember } : {}),
     ...(stop ? { stop } : {}),
     ...(more ? { more: more as number } : {}),
+    ...(expect !== undefined ? { expect: expect as string } : {}),
   });
+}
+
+/** Whether what waits is something else than what the decider was shown. */
+function notExpected(call: CallState | undefined, id: string, expect: unknown): string | undefined {
+  if (expect === undefined) return undefined;
+  if (typeof expect !== 'string') return `expect must be a text; it is ${show(expect)}`;
+  const { digest } = call ? checkedCall(call) : {};
+  if (!digest) return `"${id}" has no digest, so nothing can be expected of it; look at it, and leave expect out`;
+  if (expect === digest) return undefined;
+  return `what waits as "${id}" (${call?.name}) has the digest ${digest}, and ${show(expect)} was expected; look at it again before you decide`;
 }
 
 /** Those who agreed before agreed to other arguments. */
@@ -275,7 +290,7 @@ interface Decider {
   groups?: string[];
 }
 
-function checkDecider(name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
+function checkDecider({ facts }: ThreadState, name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
   const words = checkWords({ by });
   if (words) return no(`${name}: ${words}`);
   if (
@@ -286,7 +301,15 @@ function checkDecider(name: string, { by, groups }: Record<string, unknown>): Ch
       `${name}: groups must be a list of at most ${bounds.groups} names, each of at most ${bounds.nameChars} characters; it is ${show(groups)}`,
     );
   }
-  return yes({ ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) });
+  const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
+  return facts?.sameNames ? cleanDecider(name, who) : yes(who);
+}
+
+function cleanDecider(name: string, { by, groups }: Decider): Checked<Decider> {
+  const wrong =
+    (by === undefined ? undefined : checkPerson('by', by)) ?? groups?.map((group) => checkPerson('a group', group)).find(Boolean);
+  if (wrong) return no(`${name}: ${wrong}`);
+  return yes({ ...(by !== undefined && { by: cleanName(by) }), ...(groups && { groups: groups.map(cleanName) }) });
 }
 
 /** Whether someone may answer for a call that waits, and has not done so already. */
@@ -295,14 +318,16 @@ function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decide
   if (!call) return undefined;
   const policy = askPolicyOf(call.verdict, call.phase);
   const { users = [], approvers = 1 } = policy ?? {};
+  const same = state.facts?.sameNames ? sameName : (one: string, other: string) => one === other;
+  const among = (names: readonly string[], name: string) => names.some((one) => same(one, name));
   const asked = call.ask?.groups ?? policy?.groups ?? [];
-  if (users.length + asked.length > 0 && !(by !== undefined && users.includes(by)) && !asked.some((group) => groups.includes(group))) {
+  if (users.length + asked.length > 0 && !(by !== undefined && among(users, by)) && !asked.some((group) => among(groups, group))) {
     const who = [...users, ...asked.map((group) => `members of "${group}"`)].join(', ');
     return `"${id}" (${call.name}) is for ${who} to answer; ${by ? `"${by}"${groups.length > 0 ? ` (${groups.join(', ')})` : ''} is none of them` : 'say who you are with by, and groups'}`;
   }
   if (call.phase !== 'awaiting-approval' || approvers === 1) return undefined;
   if (!by) return `"${id}" (${call.name}) needs ${approvers} people to agree; say who you are with by`;
-  return call.ask?.votes.includes(by)
+  return call.ask && among(call.ask.votes, by)
     ? `"${by}" has agreed to "${id}" (${call.name}) already; ${approvers - call.ask.votes.length} more must`
     : undefined;
 }

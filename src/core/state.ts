@@ -4,7 +4,7 @@ import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { FollowedRequest } from './request-ids';
-import type { PermissionRule, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
+import type { CheckedCall, PermissionRule, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
 /** How people are being asked about a call, and how far that is. Times are milliseconds since 1970. */
@@ -25,6 +25,8 @@ export type CallState = {
   verdict: Verdict;
   editedArguments?: string;
   editedBy?: 'hook';
+  /** Of arguments that a hook edited. */
+  checked?: CheckedCall;
   ask?: AskState;
   approved?: true;
 } & ({ phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' } | { phase: 'done'; outcome: ToolOutcome; messageId: string });

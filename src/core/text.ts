@@ -32,21 +32,8 @@ export function grownText(text: string, piece: string, max: number): string {
   return whole.length > 2 * max ? whole.slice(-max) : whole;
 }
 
-/** A text cut to so many bytes of UTF-8 JSON, without its quotes, and saying so where it was cut. */
-export function shortBytes(text: string, max: number): string {
-  const whole = wellFormed(text.slice(0, max + 1));
-  if (jsonBytes(whole) <= max && whole.length === text.length) return whole;
-  let bytes = jsonBytes('…');
-  let end = 0;
-  for (const character of whole) {
-    bytes += jsonBytes(character);
-    if (bytes > max) break;
-    end += character.length;
-  }
-  return `${whole.slice(0, end)}…`;
-}
-
-function jsonBytes(text: string): number {
+/** Of UTF-8 JSON, without its quotes. */
+export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text)) - 2;
 }
 

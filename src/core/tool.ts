@@ -32,13 +32,21 @@ export interface ToolRetry {
  */
 export type Verdict =
   /** `background`: the model gets a placeholder at once, and the result later, as a message. */
-  | { kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true }
+  | ({ kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true } & CheckedCall)
   /** Answered from outside; `ask` says by whom and until when, `question` that a person is asked something. */
-  | { kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true }
+  | ({ kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true } & CheckedCall)
   /** The model says that it is done. */
   | { kind: 'done'; message?: string }
   /** `stop`: the run ends with it. */
   | { kind: 'reject'; error: ToolError; stop?: true };
+
+/** What whoever is asked about a call is shown. Known where somebody may be asked. */
+export interface CheckedCall {
+  /** The arguments as the tool takes them, in the order in which it declares them; left out where the model wrote just that. */
+  arguments?: string;
+  /** Stands for thread, call, tool and these arguments: the beginning of a SHA-256. */
+  digest?: string;
+}
 
 /** What happens when nobody answered by the deadline. `deny`: the call is refused; of a question, it fails. */
 export type DeadlineAction = 'deny' | 'approve' | 'ask-again' | 'cancel' | { escalate: string[] };

@@ -4,10 +4,12 @@ import { limitWords } from './decide';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
 import { excerpt } from './json';
 import { join } from './log';
+import { Markdown, markdown } from './markdown';
 import type { Message } from './message';
+import { printableLine } from './printable';
 import { activeRun, type CallState, type ThreadState } from './state';
-import { shortBytes } from './text';
-import type { AskPolicy, Verdict } from './tool';
+import { jsonBytes } from './text';
+import type { AskPolicy, CheckedCall, Verdict } from './tool';
 
 /** What waits for someone outside. */
 export function pendingCalls(state: ThreadState): PendingCall[] {
@@ -43,18 +45,20 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
   ];
 }
 
-function pendingCall(state: ThreadState, { id, name, phase, verdict, ask }: CallState): PendingCall[] {
+function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
+  const { id, name, phase, verdict, ask } = call;
   if (phase !== 'awaiting-approval' && phase !== 'awaiting-output') return [];
   const approval = phase === 'awaiting-approval';
   const policy = askPolicyOf(verdict, phase);
   const question = verdict.kind === 'external' && verdict.question;
   const groups = ask?.groups ?? policy?.groups;
+  const checked = checkedCall(call);
   return [
     {
       kind: approval ? 'approval' : question ? 'question' : 'output',
       toolCallId: id,
       name,
-      arguments: argumentsOf(state, id),
+      arguments: (approval && checked.arguments) || argumentsOf(state, id),
       ...(policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
@@ -63,8 +67,15 @@ function pendingCall(state: ThreadState, { id, name, phase, verdict, ask }: Call
       ...(ask?.dueAt !== undefined && { dueAt: iso(ask.dueAt) }),
       ...(ask && ask.votes.length > 0 && { votes: ask.votes }),
       ...(approval && policy?.remember && { remember: policy.remember }),
+      ...(approval && checked.digest && { digest: checked.digest }),
     },
   ];
+}
+
+/** What whoever is asked about a call is shown, where it is not the model's own text. */
+export function checkedCall({ verdict, editedArguments, checked }: CallState): CheckedCall {
+  const known = editedArguments === undefined ? (verdict as CheckedCall) : checked;
+  return { ...(known?.arguments !== undefined && { arguments: known.arguments }), ...(known?.digest && { digest: known.digest }) };
 }
 
 /** How a call that waits is asked about: for its approval, or for its output. */
@@ -130,10 +141,20 @@ export function modelSummary(turn: number, model: string, contextTokens: number)
 }
 
 export function toolSummary(name: string, args: string): string {
-  return summary(`${name} ${args.slice(0, 2 * bounds.summaryBytes)}`);
+  const begun = printableLine(args.slice(0, 2 * bounds.summaryBytes));
+  return fitting((chars) => markdown`${excerpt(name, 60)} ${Markdown.code(excerpt(begun, chars))}`);
 }
 
-/** A line as the server takes it, which counts its bytes. */
+/** A line of text, in Markdown that shows it as it is. */
 export function summary(text: string): string {
-  return shortBytes(excerpt(text.replace(/\s+/g, ' '), 180), bounds.summaryBytes);
+  const line = printableLine(text.slice(0, 2 * bounds.summaryBytes));
+  return fitting((chars) => markdown`${excerpt(line, chars)}`);
+}
+
+/** The longest that the server takes, which counts bytes. */
+function fitting(source: (chars: number) => Markdown): string {
+  for (let chars = 160; ; chars -= 10) {
+    const text = source(chars).toString();
+    if (jsonBytes(text) <= bounds.summaryBytes || chars <= 10) return text;
+  }
 }

@@ -1,16 +1,16 @@
-import { isAction, isNames, isText } from '../core/ask-policy';
+import { arePeople, isAction, isNames, isText } from '../core/ask-policy';
 import { bounds } from '../core/bounds';
 import { show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
 import type { AskPolicy } from '../core/tool';
 
-const namesWords = `a list of names, each of at most ${bounds.nameChars} characters`;
+const namesWords = `a list of names, each of at most ${bounds.nameChars} characters, all of which are seen`;
 
 const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => boolean; what: string } } = {
   reason: { is: isText, what: 'a text' },
-  users: { is: isNames, what: namesWords },
-  groups: { is: isNames, what: namesWords },
+  users: { is: arePeople, what: namesWords },
+  groups: { is: arePeople, what: namesWords },
   approvers: { is: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
   deadlineMs: {
     is: (value) => typeof value === 'number' && value >= 1 && value <= bounds.longestMs,

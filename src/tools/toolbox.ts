@@ -8,6 +8,7 @@ import { extraTool } from './extra-tool';
 import { permissionFor, withSuggestions } from './permission-check';
 import { createPermissions, type Permissions } from './permissions';
 import { type Execution, failed, runTool, type ToolHost } from './run-tool';
+import { shownArguments } from './shown-arguments';
 import { parseArguments } from './tool-arguments';
 
 export interface ToolboxOptions {
@@ -26,6 +27,8 @@ export interface JudgeOptions {
   extraTools?: readonly ToolSpec[];
   /** The folder the tools work in, absolute. */
   workspace?: string;
+  /** Somebody may be asked about the call whatever the tool says. */
+  mayBeAsked?: boolean;
 }
 
 /** The tools of one agent. Needs nothing but Node: usable from a script and from tests. */
@@ -64,14 +67,16 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
 
-    async judge(call: ToolCall, { rules = [], extraTools = [], workspace }: JudgeOptions = {}): Promise<Verdict> {
+    async judge(call: ToolCall, { rules = [], extraTools = [], workspace, mayBeAsked = false }: JudgeOptions = {}): Promise<Verdict> {
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { kind: 'reject', error: parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
       const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
-      return 'kind' in leave ? leave : verdictOf(tool, leave.approval, otherwise);
+      if ('kind' in leave) return leave;
+      const shown = leave.approval || mayBeAsked ? shownArguments(tool, parsed.args, call.arguments) : undefined;
+      return { ...verdictOf(tool, leave.approval, otherwise), ...(shown !== undefined && { arguments: shown }) };
     },
 
     async execute(call: ToolCall, host: ToolHost): Promise<Execution> {

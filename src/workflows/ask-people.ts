@@ -5,7 +5,7 @@ import type { Extra } from '../core/evolve';
 import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
-import { askPolicyOf } from '../core/views';
+import { askPolicyOf, checkedCall } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
 import { whereAgentIs } from './await-agent';
 import { callOf, finishCall, refuseCall } from './finish-call';
@@ -21,9 +21,12 @@ const { rememberRules } = proxyActivities<Activities>(rememberRulesOptions);
 /** Asks people to agree to a call. From here on it waits for them, for as long as its policy says. */
 export function requestApproval(thread: Thread, id: string, policy: AskPolicy): void {
   const { deadlineMs, onDeadline: _, ...asked } = policy;
+  const run = thread.state.run as RunState;
+  const call = run.calls.find((one) => one.id === id) as CallState;
+  const edited = call.editedArguments !== undefined && { arguments: call.editedArguments };
   thread.record(
     'agent.approval.requested',
-    { stepId: stepIdOf(thread.state.run as RunState), toolCall: callOf(thread, id), ...asked, ...due(deadlineMs) },
+    { stepId: stepIdOf(run), toolCall: callOf(thread, id), ...edited, ...checkedCall(call), ...asked, ...due(deadlineMs) },
     { approval: policy },
   );
 }
@@ -103,7 +106,7 @@ export async function acceptDecision(thread: Thread, asked: DecisionRequest, ext
     return record('agent.approval.voted', { toolCallId, by, ...(reason && { reason }), outstanding }, extra);
   }
   const editedArguments = edited && JSON.stringify(edited);
-  if (editedArguments !== undefined) await mustFit(thread, asked, editedArguments);
+  const digest = editedArguments === undefined ? undefined : await mustFit(thread, asked, editedArguments);
   const remembered = asked.remember && (await remembering(thread, asked, remember));
   // In the same breath as the decision: what two deciders had looked up may have come in one go.
   mustStillWait(thread, asked);
@@ -115,7 +118,7 @@ export async function acceptDecision(thread: Thread, asked: DecisionRequest, ext
         approved,
         ...(by && { by }),
         ...(reason && { reason }),
-        ...(editedArguments !== undefined && { editedArguments }),
+        ...(editedArguments !== undefined && { editedArguments, ...(digest && { digest }) }),
         ...(remembered && { remembered }),
       },
       extra,
@@ -129,7 +132,8 @@ function goOnAfter(thread: Thread, decide: () => void): void {
   goOn(thread, 'Continuing run.');
 }
 
-async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: string): Promise<void> {
+/** Returns what stands for the edited call. */
+async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: string): Promise<string | undefined> {
   const { state } = thread;
   const { name } = callOf(thread, asked.toolCallId);
   const { tools } = inForce(state);
@@ -139,9 +143,10 @@ async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: 
     ...(tools && { extraTools: tools }),
   };
   grow(thread.growth, activityEvents, request);
-  const { error } = await whereAgentIs(thread, () => checkArguments(request));
+  const { error, digest } = await whereAgentIs(thread, () => checkArguments(request));
   if (error) refuseRequest(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`);
   mustStillWait(thread, asked);
+  return digest;
 }
 
 async function remembering(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {

@@ -3,6 +3,7 @@ import type { Activities, RunHooksRequest } from '../contract/activities';
 import { countErrors, defaultHookErrors } from '../core/hook-errors';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import { transcriptRef } from '../core/state';
+import type { CheckedCall } from '../core/tool';
 import { runHooksOptions } from './activity-options';
 import { scheduleStep } from './schedule-step';
 import type { Thread } from './thread';
@@ -40,10 +41,10 @@ export async function runHook<N extends HookName>(
     ...(disabled.length > 0 && { disabled }),
     transcript: transcriptRef(state),
   };
-  const { answer, reports } = await scheduleStep(thread, runHooksOptions, request, (options, asked) =>
+  const { answer, reports, checked } = await scheduleStep(thread, runHooksOptions, request, (options, asked) =>
     runHooks.executeWithOptions({ ...options, summary: hook }, [asked]),
   );
-  tell(thread, hook, answer, reports, most, { toolCallId, ignored: ignored(answer) });
+  tell(thread, hook, answer, reports, most, { toolCallId, checked, ignored: ignored(answer) });
   const block = 'block' in answer ? answer.block : undefined;
   if (block !== undefined) throw ApplicationFailure.nonRetryable(block, 'blocked_by_hook');
   return answer;
@@ -55,7 +56,7 @@ function tell(
   answer: HookAnswer[HookName],
   reports: readonly HookReport[],
   most: number,
-  { toolCallId, ignored }: { toolCallId: string | undefined; ignored: string | undefined },
+  { toolCallId, checked, ignored }: { toolCallId: string | undefined; checked: CheckedCall | undefined; ignored: string | undefined },
 ): void {
   const { errors: counts, disabled } = countErrors(state.hookErrors, reports, most, hook);
   const errors = reports.flatMap(({ id, error, mode }) =>
@@ -79,6 +80,7 @@ function tell(
       durationMs: reports.reduce((sum, { durationMs }) => sum + durationMs, 0),
       ...(answered.length > 0 && { answered }),
       ...(args !== undefined && { editedArguments: args }),
+      ...(checked && { checked }),
       ...(ignored !== undefined && { ignored }),
       ...(errors.length > 0 && { errors }),
     },

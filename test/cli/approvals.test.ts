@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { askPerson } from '../../src/cli/ask-person';
 import { createPrompt, NoAnswer } from '../../src/cli/prompt';
+import { styled } from '../../src/cli/styled';
 import type { Thread } from '../../src/client';
 import type { PendingCall } from '../../src/core/event';
 import { until } from '../support/until';
@@ -40,7 +41,7 @@ function scene(waits: PendingCall = call) {
   const gone: unknown[] = [];
   const approvals = askPerson(thread, {
     prompt,
-    write: (text) => void output.write(text),
+    write: (text) => void output.write(text.text),
     by: 'dana',
     groups: ['leads'],
     onGone: (error) => gone.push(error),
@@ -111,10 +112,66 @@ test('the question is taken back when somebody else decides, and what was decide
   const second = { ...call, toolCallId: 'c2', name: 'publish' };
   state.pending = [second];
   await approvals.offer([call, second]);
+  await answer('Type "next"', 'next');
   await answer('Run publish?', 'y');
   await until('the second is approved', () => told.length === 1);
   expect(told).toEqual([{ approve: 'c2', by: 'dana', groups: ['leads'] }]);
   expect(gone).toEqual([]);
+});
+
+test('an answer to a question that is withdrawn meanwhile does not answer the next one, however late it comes', async () => {
+  const { approvals, input, sees, answer, state, told, screen } = scene();
+  const second = { ...call, toolCallId: 'c2', name: 'publish' };
+  state.pending = [call, second];
+  await approvals.offer([call, second]);
+  await sees('Run deploy?');
+  // Typed, and not sent off yet.
+  input.write('y');
+  state.pending = [second];
+  approvals.decided('c1');
+  await sees('Type "next"');
+  expect(screen()).not.toContain('publish');
+  input.write('\n');
+  // Sent off after the next one was announced.
+  await answer('Type "next"', 'y');
+  await answer('Type "next"', 'yes');
+  expect(told).toEqual([]);
+  await answer('Type "next"', 'next');
+  await answer('Run publish?', 'n');
+  await answer('Why not?', '');
+  await until('it is refused', () => told.length === 1);
+  expect(told).toEqual([{ reject: 'c2', by: 'dana', groups: ['leads'] }]);
+});
+
+test('what was typed before a question is on the screen does not answer it', async () => {
+  const { approvals, input, sees, answer, told } = scene();
+  input.write('y\ny\ny');
+  await approvals.offer([call]);
+  await sees('Run deploy?');
+  expect(told).toEqual([]);
+  await answer('Run deploy?', 'n');
+  await answer('Why not?', '');
+  await until('it is refused', () => told.length === 1);
+  expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'] }]);
+});
+
+test('a person agrees to what is on the screen, and sees all of what is long when they want to', async () => {
+  const long = {
+    ...call,
+    digest: '0123456789abcdef',
+    arguments: JSON.stringify({ to: 'production', notes: `a\n${'x'.repeat(9_000)}the end` }),
+  };
+  const { approvals, sees, answer, told, screen } = scene(long);
+  await approvals.offer([long]);
+  await sees('Run deploy?');
+  expect(screen()).toMatch(
+    /agent asks to run deploy \(0123456789abcdef\)\n {4}to: production\n {4}notes: a\n {4}│ x+\n {4}… \d+ more characters of notes are not shown\n/,
+  );
+  await answer('[v]iew all of it', 'v');
+  await sees('xthe end\n');
+  await answer('Run deploy?', 'y');
+  await until('it is approved', () => told.length === 1);
+  expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], expect: '0123456789abcdef' }]);
 });
 
 test('the end of the input means that nobody is there any more', async () => {
@@ -130,7 +187,7 @@ test('an urgent question comes first, and the one it pushed aside is asked again
   const { approvals, sees, answer, prompt, told } = scene();
   await approvals.offer([call]);
   await sees('Run deploy?');
-  const choice = prompt.askFirst('Leave? ');
+  const choice = prompt.askFirst(styled`Leave? `);
   await answer('Leave?', 'stay');
   expect(await choice).toBe('stay');
   await answer('Run deploy?', 'y');
@@ -139,10 +196,10 @@ test('an urgent question comes first, and the one it pushed aside is asked again
 
 test('a closed prompt answers nothing', async () => {
   const { prompt } = scene();
-  const question = prompt.ask('Really? ');
+  const question = prompt.ask(styled`Really? `);
   prompt.close();
   await expect(question).rejects.toThrow(NoAnswer);
-  await expect(prompt.ask('Again? ')).rejects.toThrow(NoAnswer);
+  await expect(prompt.ask(styled`Again? `)).rejects.toThrow(NoAnswer);
 });
 
 test('a person says no, and that the run is to end', async () => {

@@ -5,7 +5,7 @@ import { logs } from '../core/projections/log';
 
 const printed = (events: readonly AgentEvent[], ...how: Parameters<typeof createLines>) => {
   const lines = createLines(...how);
-  return events.map(lines).join('');
+  return events.map((event) => lines(event).text).join('');
 };
 const parsed = (text: string) =>
   text

@@ -107,10 +107,10 @@ test('inbox shows what waits in all threads, how long, who is asked, and the com
   );
   expect(stdout).toMatch(/^AGE +THREAD +AGENT +WAITS FOR +WHAT +WHO IS ASKED\n/);
   expect(stdout).toMatch(new RegExp(`\\n\\d+ s +${approval.thread.id} +${agentName} +approval +deploy +group leads · until 20.* UTC\\n`));
-  expect(stdout).toContain('    It changes production.\n    production\n');
+  expect(stdout).toContain('    It changes production.\n    to: production\n');
   expect(stdout).toContain('Which colour? [red / blue]\n');
 
-  const [, approve = ''] = /(approve \S+ \S+ --by YOU --group leads)/.exec(stdout) ?? [];
+  const [, approve = ''] = /(approve \S+ \S+ --expect \S+ --by YOU --group leads)/.exec(stdout) ?? [];
   expect(await command(...approve.replace('YOU', 'dana').split(' '))).toMatchObject(done);
   const [, answer = ''] = /(answer \S+ \S+) "…"/.exec(stdout) ?? [];
   expect(await command(...answer.split(' '), 'blue', '--by', 'dana')).toMatchObject({
@@ -175,7 +175,7 @@ test('a decision says who, in which group, and what is to be remembered; one who
   const { output } = await thread.result();
   expect(output).toContain('deployed to staging');
   const { stdout } = await command('events', thread.id);
-  expect(stdout).toContain('? deploy production  needs an approval  It changes production.  (group leads · until ');
+  expect(stdout).toContain('? deploy  needs an approval  It changes production.  (group leads · until ');
   expect(stdout).toContain('approved by dana with other arguments: staging; deploy need no approval any more');
 });
 
@@ -257,7 +257,7 @@ test('a run that rests suspended, or paused, with nobody there to ask exits with
 test('--yes agrees to nothing that is for others to decide: it exits with 3', async () => {
   const { code, stderr } = await command('run', '--agent', agentName, '--yes', 'deploy');
   expect(stderr).toMatch(/is for members of "leads" to answer/);
-  expect(stderr).toMatch(/longhaul approve \S+ \S+ --by YOU --group leads/);
+  expect(stderr).toMatch(/longhaul approve \S+ \S+ --expect [0-9a-f]{16} --by YOU --group leads/);
   expect(code).toBe(3);
 }, 120_000);
 
@@ -307,8 +307,11 @@ test('[A203][A204][A219][B190] behind the run, show tells usage and cost by mode
 test('who agrees where others must, too, is told how many; a blank answer is no answer', async () => {
   const { thread, call } = await waiting('launch');
   const agree = (by: string) => command('approve', thread.id, call.toolCallId, '--by', by, '--group', 'leads');
-  expect(await agree('dana')).toMatchObject({ code: 0, stderr: `dana agrees to ${call.toolCallId}; 1 more must.\n` });
-  expect(await agree('lee')).toMatchObject({ code: 0, stderr: `${call.toolCallId} is approved.\n` });
+  expect(await agree('dana')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`\ndana agrees to ${call.toolCallId}; 1 more must.\n`),
+  });
+  expect(await agree('lee')).toMatchObject({ code: 0, stderr: expect.stringContaining(`\n${call.toolCallId} is approved.\n`) });
   const asked = await waiting('ask');
   const blank = await command('answer', asked.thread.id, asked.call.toolCallId, ' ');
   expect(blank.code).toBe(2);

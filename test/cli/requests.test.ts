@@ -154,13 +154,25 @@ test('events begin where they are asked to, and stop at what there is', async ()
   expect(events.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
 });
 
+test('approve prints what it approves, and approves nothing else', async () => {
+  const { thread, call } = await waiting('deploy');
+  const other = await command('approve', thread.id, call.toolCallId, '--expect', '0000000000000000');
+  expectOneLine(other, new RegExp(`"${call.toolCallId}" \\(deploy\\) has the digest ${call.digest}, and "0000000000000000" was expected`));
+  expect(other.code).toBe(1);
+  expect(await command('approve', thread.id, call.toolCallId, '--expect', call.digest ?? '')).toMatchObject({
+    code: 0,
+    stderr: `Approving deploy (${call.digest})\n    to: production\n${call.toolCallId} is approved.\n`,
+  });
+  expect((await thread.result()).output).toContain('deployed to production');
+});
+
 test('show says how a thread stands and what it waits for', async () => {
   const { thread, call } = await waiting('deploy');
   const { stdout, code } = await command('show', thread.id);
   expect(stdout).toMatch(/status +requires_action \(workflow running\)/);
   expect(stdout).toMatch(/history +[\d.]+ kB in \d+ events/);
-  expect(stdout).toContain('waits for its approval deploy production');
-  expect(stdout).toContain(`longhaul approve ${thread.id} ${call.toolCallId}`);
+  expect(stdout).toContain('waits for its approval deploy\n  to: production\n');
+  expect(stdout).toContain(`longhaul approve ${thread.id} ${call.toolCallId} --expect ${call.digest}`);
   expect(stdout).toMatch(/web ui .*\/namespaces\/default\/workflows\/thread_/);
   expect(code).toBe(0);
   const json = JSON.parse((await command('show', thread.id, '--json')).stdout);

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { argumentLines } from '../../src/core/argument-lines';
+import { printable, printableJson, printableLine, printableSince, withoutSequences } from '../../src/core/printable';
+import { hostileText } from '../support/hostile-texts';
+
+/** What may never reach a terminal. */
+const control = /(?!\n)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u{e0000}-\u{e007f}]/u;
+
+test.each([
+  ['text of any script', 'Grüße, שלום, مرحبا, 漢字, नमस्ते, ภาษาไทย'],
+  ['emoji of several characters', '👩🏽‍💻 👨‍👩‍👧 🏳️‍🌈 1️⃣ ❤️‍🔥 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ☺︎'],
+  ['joiners within words', 'می‌خواهم क्‍ष ശ്‍രീ'],
+  ['spaces without a width between words of Khmer', 'ភាសា​ខ្មែរ'],
+  ['an ideograph in one of its forms', '葛󠄀城'],
+])('%s stays as it is', (_, text) => {
+  expect(printable(text)).toBe(text);
+});
+
+test.each([
+  ['an escape sequence', '\u001b[2J', '<U+001B>[2J'],
+  ['one of the eight-bit kind', '\u009b2J', '<U+009B>2J'],
+  ['a carriage return that would write over the line', 'safe\revil', 'safe<U+000D>evil'],
+  ['another order of characters', 'a\u202eb\u2066c\u200fd\u061ce', 'a<U+202E>b<U+2066>c<U+200F>d<U+061C>e'],
+  ['characters without a width', 'rm\u200b\u2060\ufeff\u00ad\u3164', 'rm<U+200B><U+2060><U+FEFF><U+00AD><U+3164>'],
+  ['a joiner that joins nothing', 'a\u200db', 'a<U+200D>b'],
+  ['variation selectors in a row, which may spell a message', '👍\ufe0f\ufe0f', '👍\ufe0f<U+FE0F>'],
+  ['tags, which may, too', '\u{e0068}\u{e0069}', '<U+E0068><U+E0069>'],
+  ['half of a surrogate pair', 'x\ud83d', 'x<U+D83D>'],
+  ['separators of lines that are no line breaks', 'a\u2028b\u0085c', 'a<U+2028>b<U+0085>c'],
+])('%s is shown by its number', (_, text, shown) => {
+  expect(printable(text)).toBe(shown);
+});
+
+test('line breaks stay, or become blanks', () => {
+  expect(printable('a\r\n\n\tb')).toBe('a\n\n  b');
+  expect(printableLine('a\r\n\n\tb ')).toBe('a b ');
+});
+
+test('nothing is left of control, whatever comes, and a second time changes nothing', () => {
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      const shown = printable(text);
+      expect(shown.replace(/🏴(?:[\u{e0060}-\u{e007a}]+\u{e007f})/gu, '')).not.toMatch(control);
+      expect(printable(shown)).toBe(shown);
+      expect(printableLine(text)).not.toMatch(/\n/);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a text that comes in pieces is shown as the whole would be, wherever it is cut', () => {
+  const emoji = fc.constantFrom('👩🏽‍💻', '1️⃣', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', 'می‌خواهم', '\r\n', 'plain');
+  fc.assert(
+    fc.property(fc.array(fc.oneof(hostileText, emoji)), fc.array(fc.nat(40)), (parts, cuts) => {
+      const text = parts.join('');
+      let shown = '';
+      let from = 0;
+      let end = 0;
+      for (const cut of [...cuts, text.length]) {
+        end = Math.min(text.length, end + cut);
+        const { part, to } = printableSince(text.slice(0, end), from, end === text.length);
+        shown += part;
+        from = to;
+      }
+      expect(shown).toBe(printable(text));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('an output loses the colours of the program that printed it, and keeps each line that was written over', () => {
+  const output = '\u001b[1;31mfail\u001b[0m\r\n10%\r100%\n\u001b]8;;https://x\u001b\\docs\u001b]8;;\u0007 \u001b(Bend';
+  expect(withoutSequences(output)).toBe('fail\n10%\n100%\ndocs end');
+});
+
+test('JSON is the same value, with what is hidden as escapes', () => {
+  fc.assert(
+    fc.property(fc.dictionary(hostileText, hostileText), (value) => {
+      const json = printableJson(value);
+      expect(JSON.parse(json)).toEqual(value);
+      expect(json.replace(/🏴(?:[\u{e0060}-\u{e007a}]+\u{e007f})/gu, '')).not.toMatch(control);
+      expect(json).not.toContain('\n');
+    }),
+  );
+});
+
+describe('the arguments of a call', () => {
+  test('stand one after another in their order, strings as they are', () => {
+    const args = JSON.stringify({ command: 'ls | wc', limits: { cpu: 2 }, quiet: true, note: '' });
+    expect(argumentLines(args)).toEqual({ lines: ['command: ls | wc', 'limits: {"cpu":2}', 'quiet: true', 'note: ""'], left: 0 });
+  });
+
+  test('none can be made up by the line breaks, or the name, of another', () => {
+    const args = JSON.stringify({ note: 'hi\ncommand: ls', 'x\ncommand': 'ls' });
+    expect(argumentLines(args).lines).toEqual(['note: hi', '│ command: ls', '"x\\ncommand": ls']);
+  });
+
+  test('the long make room for the short, and it is said how much is not shown', () => {
+    const args = JSON.stringify({ content: 'x'.repeat(5_000), path: 'a.txt' });
+    expect(argumentLines(args, { lines: 10, chars: 1_000 })).toEqual({
+      lines: [`content: ${'x'.repeat(1_000)}`, '… 4000 more characters of content are not shown', 'path: a.txt'],
+      left: 4_000,
+    });
+    expect(argumentLines('{"a":"1\\n2\\n3","b":"22","c":"333"}', { lines: 2, chars: 1_000 })).toEqual({
+      lines: ['a: 1', '│ 2', '… 2 more characters of a are not shown', '… 2 more arguments, of 7 characters, are not shown'],
+      left: 9,
+    });
+  });
+
+  test('that are no JSON are shown as the model wrote them; none are none', () => {
+    expect(argumentLines('{"path": \nrm').lines).toEqual(['│ {"path": ', '│ rm']);
+    expect(argumentLines('').lines).toEqual([]);
+    expect(argumentLines('{}').lines).toEqual([]);
+  });
+
+  test('everything is shown or counted', () => {
+    const room = fc.record({ lines: fc.integer({ min: 1, max: 20 }), chars: fc.integer({ min: 1, max: 400 }) });
+    const value = fc.oneof(hostileText, fc.string({ minLength: 150, maxLength: 600 }));
+    fc.assert(
+      fc.property(fc.array(value, { maxLength: 8 }), room, (values, room) => {
+        const args = JSON.stringify(Object.fromEntries(values.map((text, i) => [`a${i}`, text])));
+        const whole = argumentLines(args).lines.join('\n');
+        const { lines, left } = argumentLines(args, room);
+        if (left === 0) expect(lines.join('\n')).toBe(whole);
+        else expect(lines.some((line) => line.endsWith('not shown'))).toBe(true);
+      }),
+    );
+  });
+});
