@@ -40,7 +40,7 @@ const table: Record<string, Allowance> = {
   client: {
     zones: ['core', 'contract', 'config'],
     types: ['stream'],
-    packages: ['node', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
+    packages: ['node', '@grpc/grpc-js', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   // Workflows are named by path: the worker bundles them, it never runs them itself.
   worker: {
