@@ -19,6 +19,8 @@ export interface Config {
   drainMs?: number;
   /** `LLM_COST_LIMIT`: US dollars that a run may cost where its agent says nothing. 0 means nothing at all. */
   costLimitUsd?: number;
+  /** `LONGHAUL_MODE`: what the built-in agent may do without asking: `minimal`, `trusted` or `full-access`. */
+  mode?: string;
   /** `LONGHAUL_PASS_ENV`: names of variables that commands of the built-in agent are given. */
   passEnv: string[];
 }
@@ -48,6 +50,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
     agentsFile: read('LONGHAUL_AGENTS'),
     model: read('LONGHAUL_MODEL'),
+    mode: read('LONGHAUL_MODE'),
     pricesFile: read('LONGHAUL_PRICES'),
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
     drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),

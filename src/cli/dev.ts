@@ -16,6 +16,7 @@ import { note } from './terminal';
 
 export interface DevOptions {
   agents?: string;
+  mode?: string;
   taskQueue?: string;
   data: string;
   memory?: boolean;
@@ -33,7 +34,7 @@ export async function dev(input: string | undefined, options: DevOptions): Promi
   const withWorker = options.worker !== false;
   if (!withWorker) refuseWithoutWorker(input);
   // Before anything is started, so that a wrong file costs nothing.
-  const agents = withWorker ? await configuredAgents(options.agents) : [];
+  const agents = withWorker ? await configuredAgents({ file: options.agents, mode: options.mode }) : [];
   const server = await startDevServer(options);
   // What a worker says of a server that was stopped under it would stand after the reason.
   let over = false;
@@ -86,7 +87,15 @@ async function work(
     ...(options.taskQueue && { taskQueue: options.taskQueue }),
   });
   const names = agents.map((agent) => agent.name);
-  note(announcement(server, { ...options, ...(input !== undefined && { input }), agents: names, taskQueue: worker.taskQueue }));
+  note(
+    announcement(server, {
+      ...options,
+      file: options.agents,
+      ...(input !== undefined && { input }),
+      agents: names,
+      taskQueue: worker.taskQueue,
+    }),
+  );
   const working = worker.run();
   if (input !== undefined) {
     const place = connection ? { connection: { address: server.address }, namespace: server.namespace } : {};
@@ -117,11 +126,22 @@ async function serveOnly(server: DevServer, options: DevOptions): Promise<void> 
 interface Announced extends Omit<DevOptions, 'agents' | 'taskQueue'> {
   input?: string;
   agents: string[];
+  /** They come from. */
+  file?: string | undefined;
   taskQueue?: string;
 }
 
-function announcement(server: DevServer, { data, memory, input, agents, taskQueue, worker }: Announced): Styled {
-  const { openai, workspace } = readConfig();
+/** What the built-in coder asks a person about, by its mode. */
+const asks: Record<string, string> = {
+  minimal: 'before anything that does more than read; --mode trusted or --yes: less',
+  trusted: 'before commands that do more than read, not before edits',
+  'full-access': 'never: it may do all that you may',
+};
+
+function announcement(server: DevServer, { file, mode: given, data, memory, input, agents, taskQueue, worker }: Announced): Styled {
+  const { openai, workspace, agentsFile, mode: usualMode = 'minimal' } = readConfig();
+  const mode = given ?? usualMode;
+  const agentsNamed = file ?? agentsFile;
   const there = server.address.endsWith(`:${usualPort}`) ? '' : `TEMPORAL_ADDRESS=${server.address} `;
   const kept = !server.ownServer
     ? 'by the server that TEMPORAL_ADDRESS names'
@@ -150,6 +170,7 @@ function announcement(server: DevServer, { data, memory, input, agents, taskQueu
   return lines([
     ...place,
     row('agents', `${agents.join(', ')} on task queue ${taskQueue}`),
+    ...(agentsNamed ? [] : [row('asks', asks[mode] ?? '')]),
     row('workspace', resolve(workspace ?? '.')),
     row('threads', `kept ${kept}`),
     ...(input === undefined

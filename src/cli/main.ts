@@ -52,6 +52,7 @@ function addProcesses(program: Command): void {
     .argument('[input]', 'a task for the first agent: it is followed here to its end, and then everything stops')
     .description('a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
+    .addOption(modeOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option('--data <folder>', 'where threads are kept from one start to the next', '.longhaul')
     .option('--memory', 'keep nothing')
@@ -65,6 +66,7 @@ function addProcesses(program: Command): void {
     .command('worker')
     .description('a worker, which runs agents; ends, drained, on SIGTERM and Ctrl-C')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
+    .addOption(modeOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (options) => {
       const { worker }: typeof import('./worker') = require('./worker');
@@ -81,6 +83,13 @@ function addProcesses(program: Command): void {
       const { replay }: typeof import('./replay') = require('./replay');
       await replay(files, options);
     });
+}
+
+function modeOption(): Option {
+  return new Option(
+    '--mode <mode>',
+    'what the built-in coder may do without asking: minimal (read), trusted (also edit), full-access; default LONGHAUL_MODE, else minimal',
+  ).choices(['minimal', 'trusted', 'full-access']);
 }
 
 function addRun(program: Command): void {

@@ -2,6 +2,11 @@ import { runWorkerProcess } from '../worker/process';
 import { noteLines } from './terminal';
 
 /** Runs a worker until it is told to stop. */
-export async function worker({ agents, taskQueue }: { agents?: string; taskQueue?: string }): Promise<void> {
-  await runWorkerProcess({ ...(agents && { agentsFile: agents }), ...(taskQueue && { taskQueue }), announce: noteLines });
+export async function worker({ agents, mode, taskQueue }: { agents?: string; mode?: string; taskQueue?: string }): Promise<void> {
+  await runWorkerProcess({
+    ...(agents && { agentsFile: agents }),
+    ...(mode && { mode }),
+    ...(taskQueue && { taskQueue }),
+    announce: noteLines,
+  });
 }

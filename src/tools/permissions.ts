@@ -49,7 +49,7 @@ export interface Permissions {
   readonly store?: PermissionStore;
 }
 
-const modes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
+export const permissionModes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
 
 /** Throws `TypeError` that names every problem. */
 export function createPermissions(options: PermissionOptions = {}): Permissions {
@@ -93,7 +93,9 @@ function check({ deny = [], allow = [], mode, root, store }: PermissionOptions):
   const problems = [
     ...problemsOfRules('deny', deny),
     ...problemsOfRules('allow', allow),
-    ...(mode === undefined || modes.includes(mode) ? [] : [`mode: is ${JSON.stringify(mode)}; use 'minimal', 'trusted' or 'full-access'`]),
+    ...(mode === undefined || permissionModes.includes(mode)
+      ? []
+      : [`mode: is ${JSON.stringify(mode)}; use 'minimal', 'trusted' or 'full-access'`]),
     ...(root === undefined || (typeof root === 'string' && isAbsolute(root)) ? [] : ['root: give the absolute path of a folder']),
     ...(store === undefined || (typeof store?.load === 'function' && typeof store.add === 'function')
       ? []

@@ -4,12 +4,27 @@ import { resolve } from 'node:path';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
 import { readConfig, readVariables } from '../config';
+import { createPermissions, type PermissionMode, permissionModes } from '../tools/permissions';
 
-/** The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. */
-export async function configuredAgents(file?: string): Promise<Agent[]> {
-  const { agentsFile, model, passEnv } = readConfig();
+/**
+ * The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. `mode`, or
+ * LONGHAUL_MODE, is what the coder may do without asking; agents of a file say that themselves.
+ */
+export async function configuredAgents({ file, mode }: { file?: string | undefined; mode?: string | undefined } = {}): Promise<Agent[]> {
+  const { agentsFile, model, mode: usual, passEnv } = readConfig();
   const named = file ?? agentsFile;
-  return named ? loadAgents(named) : [createCoder({ environment: readVariables(passEnv), ...(model && { model }) })];
+  if (!named) {
+    const permissions = createPermissions({ mode: modeOf(mode ?? usual ?? 'minimal') });
+    return [createCoder({ environment: readVariables(passEnv), permissions, ...(model && { model }) })];
+  }
+  if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} have permissions of their own.`);
+  return loadAgents(named);
+}
+
+function modeOf(text: string): PermissionMode {
+  const mode = permissionModes.find((known) => known === text);
+  if (!mode) throw new Error(`The mode is ${JSON.stringify(text)}; use ${permissionModes.join(', ')}.`);
+  return mode;
 }
 
 /** The agents that a module exports: by name, as a list, or as its default. Throws where it has none. */

@@ -8,6 +8,8 @@ import { logOptions } from './log';
 export interface WorkerProcessOptions {
   /** A module that exports agents. Default LONGHAUL_AGENTS, else the built-in coder. */
   agentsFile?: string;
+  /** What the built-in coder may do without asking. Default LONGHAUL_MODE, else `minimal`. */
+  mode?: string;
   /** Default LONGHAUL_TASK_QUEUE, else `longhaul`. */
   taskQueue?: string;
   announce?: (line: string) => void;
@@ -21,12 +23,17 @@ const lastWordsMs = 1_000;
  * Rejects when the worker fails. Either way the process ends soon after, with the exit code set by then, whatever is still open:
  * a process that no longer polls looks healthy to whoever would restart it.
  */
-export async function runWorkerProcess({ announce = console.error, agentsFile, taskQueue }: WorkerProcessOptions = {}): Promise<void> {
+export async function runWorkerProcess({
+  announce = console.error,
+  agentsFile,
+  mode,
+  taskQueue,
+}: WorkerProcessOptions = {}): Promise<void> {
   const stop = onStopSignal(announce);
   try {
     // The signals are handled here, where the second one can be told from the first.
     Runtime.install({ ...logOptions(announce), shutdownSignals: [] });
-    const agents = await configuredAgents(agentsFile);
+    const agents = await configuredAgents({ file: agentsFile, mode });
     // Of processes that do nothing else: elsewhere the environment must not decide whether a worker is given work at all.
     const deployment = readDeployment();
     const { drainMs } = readConfig();
