@@ -37,10 +37,12 @@ const readers: Record<string, Judge> = {
       paths.every(({ text, glob }) => text.startsWith('+') && !glob) &&
       options.every(([, value]) => value === undefined || /^[\w :.,+@-]*$/.test(value)),
   ),
+  // Marks and colours would look at what links lead to.
   ls: known({
-    flags: 'laAhrtSR1dFisnogpmxCXUkqQBcuGNbv',
+    flags: 'laAhrtSR1disnogpmxCXUkqQBcuGNbv',
     values: 'Iw',
-    long: 'all almost-all human-readable reverse recursive size directory classify inode group-directories-first full-time si color sort time time-style format numeric-uid-gid no-group',
+    other: /^--color=(never|auto)$/,
+    long: 'all almost-all human-readable reverse recursive size directory inode group-directories-first full-time si sort time time-style format numeric-uid-gid no-group',
     longValues: 'ignore hide',
   }),
   cat: known({
