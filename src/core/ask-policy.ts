@@ -12,7 +12,7 @@ export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
 
 const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";
 
-const peopleWords = `a list of names, at least one, each of at most ${bounds.nameChars} characters, all of which are seen`;
+const peopleWords = `a list of names, at least one, each of at most ${bounds.nameChars} characters and none of them invisible`;
 
 const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => boolean; what: string } } = {
   reason: { fits: isText, what: 'a text' },

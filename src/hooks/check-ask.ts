@@ -5,7 +5,7 @@ import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
 import type { AskPolicy } from '../core/tool';
 
-const namesWords = `a list of names, each of at most ${bounds.nameChars} characters, all of which are seen`;
+const namesWords = `a list of names, each of at most ${bounds.nameChars} characters and none of them invisible`;
 
 const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => boolean; what: string } } = {
   reason: { is: isText, what: 'a text' },

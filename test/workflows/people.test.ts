@@ -65,6 +65,7 @@ test('[A4] a call that needs an approval rests until it is given, and says so wi
       toolCallId: 'call_r',
       name: 'refund',
       arguments: '{"orderId":"A1","cents":9000}',
+      digest: expect.stringMatching(/^[0-9a-f]{16}$/),
       reason: '9000 cents are above the limit',
       since: expect.stringMatching(/Z$/),
     },
