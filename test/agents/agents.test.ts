@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { createCoder } from '../../src/agents/coder';
+import { type CoderOptions, createCoder } from '../../src/agents/coder';
 import { defineAgent, factsOf, type ToolSource } from '../../src/agents/define-agent';
 import { AgentNotFoundError, createAgents } from '../../src/agents/registry';
 import { defaultTurns } from '../../src/core/agent';
+import type { ToolCall } from '../../src/core/message';
 import { defineTool } from '../../src/tools/define-tool';
 import { createPermissions } from '../../src/tools/permissions';
 import { createToolset } from '../../src/tools/toolset';
@@ -356,11 +357,16 @@ describe('the coder', () => {
     expect(await toolbox.judge(callOf('shell', { command: 'git push' }))).toMatchObject({ approval: { reason: 'it publishes' } });
   });
 
-  test('may have permissions', async () => {
-    const { toolbox } = createCoder({ permissions: createPermissions({ mode: 'minimal' }) });
-    expect(await toolbox.judge(callOf('shell', { command: 'ls' }))).not.toHaveProperty('approval');
-    expect(await toolbox.judge(callOf('shell', { command: 'npm publish' }))).toHaveProperty('approval');
-    expect(await toolbox.judge(callOf('write_file', { path: 'a', content: 'b' }))).toHaveProperty('approval');
+  test('asks before everything that does more than read, unless its permissions say otherwise', async () => {
+    const asksFor = async (options: CoderOptions, ...calls: ToolCall[]) => {
+      const verdicts = await Promise.all(calls.map((call) => createCoder(options).toolbox.judge(call)));
+      return verdicts.map((verdict) => 'approval' in verdict);
+    };
+    const reads = [callOf('shell', { command: 'ls' }), callOf('read_file', { path: 'a' })];
+    const does = [callOf('shell', { command: 'npm test' }), callOf('write_file', { path: 'a', content: 'b' })];
+    expect(await asksFor({}, ...reads, ...does)).toEqual([false, false, true, true]);
+    expect(await asksFor({ permissions: createPermissions({ mode: 'trusted' }) }, ...does)).toEqual([true, false]);
+    expect(await asksFor({ permissions: createPermissions({}) }, ...does)).toEqual([false, false]);
   });
 
   test('takes another model', () => {

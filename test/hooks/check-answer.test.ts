@@ -65,7 +65,11 @@ describe('an answer', () => {
     ['pause:check', { pause: 'yes' }, 'pause must be true or false'],
     ['approve:tool', { ask: true }, 'ask must be an object that says how people are asked'],
     ['approve:tool', { ask: { group: 'finance' } }, 'ask has "group", which is not known; known are reason, users, groups'],
-    ['approve:tool', { ask: { groups: [] } }, 'ask has groups, which must be a list of names, each of at most 200 characters and none of them invisible; it is []'],
+    [
+      'approve:tool',
+      { ask: { groups: [] } },
+      'ask has groups, which must be a list of names, each of at most 200 characters and none of them invisible; it is []',
+    ],
     ['approve:tool', { ask: { reason: '' } }, 'ask has reason, which must be a text'],
     ['approve:tool', { ask: { approvers: 0 } }, 'ask has approvers, which must be a whole number above 0'],
     [

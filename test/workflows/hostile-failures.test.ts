@@ -101,7 +101,8 @@ let rig: Rig;
 beforeAll(async () => {
   rig = await startRig({ script, agents: [agent, instructed, guarded, broken], workers: 0 });
   const openai = openAi({ baseUrl: rig.model.url, apiKey: 'test' });
-  await rig.addWorker({ models: createModels({ openai, odd: throwing, failing }) });
+  // Attempts are counted here: on a busy machine none is to be taken for lost.
+  await rig.addWorker({ models: createModels({ openai, odd: throwing, failing }), takeoverMs: 60_000 });
 });
 
 /** All at once; which of them it was is said where one fails. */
