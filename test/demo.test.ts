@@ -68,7 +68,7 @@ test('the demo kills its worker in the middle, goes on in another without repeat
   // It broke for real, was mended for real, and a person, here the demo, was asked.
   expect(out.indexOf('1249 !== 1999')).toBeGreaterThan(0);
   expect(out.indexOf('✔ an item counts as often as it was bought')).toBeGreaterThan(out.indexOf('1249 !== 1999'));
-  expect(out).toMatch(/nobody is at a terminal to ask, so the demo says yes to "node publish\.js"/);
+  expect(out).toMatch(/nobody is at a terminal to ask, so the demo says yes to "command: node publish\.js, timeout: 60"/);
   expect(out).toContain('✔ completed · 7 turns · 7 tool calls');
 
   expect(counted(out, 'turns')).toBe(7);
