@@ -7,6 +7,8 @@ import { note, print, say } from './terminal';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
 
+const { version } = require('../../package.json') as { version: string };
+
 const exitCodes = `
 Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 rests (for a person, a reply, or paused) and nobody is there to ask, 130 cancelled.
 The Temporal server is the one that TEMPORAL_ADDRESS names (default localhost:7233); namespace and credentials come from the standard TEMPORAL_* variables.`;
@@ -34,6 +36,7 @@ export async function main(argv: string[]): Promise<void> {
 function createProgram(): Command {
   const program = new Command('longhaul')
     .description('Durable LLM agents on Temporal: start them, watch them, answer them.')
+    .version(version, '--version', 'the version of this package')
     .addHelpText('after', exitCodes)
     .showHelpAfterError('(longhaul --help shows the commands)')
     .configureOutput({ writeOut: (text) => print(Styled.lines(text)), writeErr: (text) => say(Styled.lines(text)) })
