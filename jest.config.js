@@ -1,3 +1,6 @@
+// What is printed is compared without colours, also where CI is set, which is taken for a terminal that has them.
+process.env.NO_COLOR = '1';
+
 /** @type {import('jest').Config} */
 module.exports = {
   testEnvironment: 'node',
