@@ -5,11 +5,12 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { version } = require('../package.json');
 
 const source = path.join(__dirname, '../src/cli/main.ts');
 if (fs.existsSync(source)) {
   require('tsx/cjs');
-  require(source).main(process.argv);
+  require(source).main(process.argv, version);
 } else {
-  require('../dist/cli/main.js').main(process.argv);
+  require('../dist/cli/main.js').main(process.argv, version);
 }

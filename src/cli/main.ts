@@ -7,21 +7,19 @@ import { note, print, say } from './terminal';
 
 // A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
 
-const { version } = require('../../package.json') as { version: string };
-
 const exitCodes = `
 Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 rests (for a person, a reply, or paused) and nobody is there to ask, 130 cancelled.
 The Temporal server is the one that TEMPORAL_ADDRESS names (default localhost:7233); namespace and credentials come from the standard TEMPORAL_* variables.`;
 
 /** Runs the command line. Sets the exit code; never throws. */
-export async function main(argv: string[]): Promise<void> {
+export async function main(argv: string[], version: string): Promise<void> {
   // Whoever reads the output has read enough (`longhaul events T | head`): that is no failure, and the thread goes on.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exit.ok);
     throw error;
   });
   try {
-    await createProgram().parseAsync(argv);
+    await createProgram(version).parseAsync(argv);
   } catch (error) {
     if (error instanceof CommanderError) {
       // Commander has printed it already.
@@ -33,7 +31,7 @@ export async function main(argv: string[]): Promise<void> {
   }
 }
 
-function createProgram(): Command {
+function createProgram(version: string): Command {
   const program = new Command('longhaul')
     .description('Durable LLM agents on Temporal: start them, watch them, answer them.')
     .version(version, '--version', 'the version of this package')
