@@ -12,14 +12,17 @@ const sourceMs = 30_000;
 /** What is wrong with a list or a set, a sentence each. What a function will give is not known beforehand. */
 export function problemsOfTools(source: ToolSource, options: ToolboxOptions): string[] {
   if (typeof source === 'function') return [];
-  const tools = isToolset(source) ? source.list() : source;
+  return toolboxOf(isToolset(source) ? source.list() : source, options).problems;
+}
+
+/** A toolbox of a list, or what is wrong with the list. */
+function toolboxOf(tools: readonly Tool[], options: ToolboxOptions): { toolbox?: Toolbox; problems: string[] } {
   const odd = oddTools(tools);
-  if (odd.length > 0) return odd;
+  if (odd.length > 0) return { problems: odd };
   try {
-    createToolbox(tools, options);
-    return [];
+    return { toolbox: createToolbox(tools, options), problems: [] };
   } catch (error) {
-    return [messageOfThrown(error)];
+    return { problems: [messageOfThrown(error)] };
   }
 }
 
@@ -61,10 +64,10 @@ function toolboxes(agent: string, options: ToolboxOptions): (tools: readonly Too
   let last: { tools: readonly Tool[]; toolbox: Toolbox } | undefined;
   return (tools) => {
     if (last && sameTools(last.tools, tools)) return last.toolbox;
-    const problems = problemsOfTools(tools, options);
-    if (problems.length > 0) throw new TypeError(`defineAgent '${agent}': ${problems.join(' ')}`);
-    last = { tools: [...tools], toolbox: createToolbox(tools, options) };
-    return last.toolbox;
+    const { toolbox, problems } = toolboxOf(tools, options);
+    if (!toolbox) throw new TypeError(`defineAgent '${agent}': ${problems.join(' ')}`);
+    last = { tools: [...tools], toolbox };
+    return toolbox;
   };
 }
 

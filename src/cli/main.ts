@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { permissionModes } from '../core/tool';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
 import { addRequests, groupOption, person } from './program-requests';
@@ -90,7 +91,7 @@ function modeOption(): Option {
   return new Option(
     '--mode <mode>',
     'what the built-in coder may do without asking: minimal (read), trusted (also edit), full-access; default LONGHAUL_MODE, else minimal',
-  ).choices(['minimal', 'trusted', 'full-access']);
+  ).choices(permissionModes);
 }
 
 function addRun(program: Command): void {

@@ -68,6 +68,15 @@ export interface AskPolicy {
   remember?: PermissionRule[];
 }
 
+/**
+ * What is let through beside the rules.
+ * - `minimal`: tools and commands that read; a person is asked about everything else.
+ * - `trusted`: also those that edit files, but git's own.
+ * - `full-access`: everything that no deny rule blocks.
+ */
+export type PermissionMode = (typeof permissionModes)[number];
+export const permissionModes = ['minimal', 'trusted', 'full-access'] as const;
+
 /** Calls of a tool: all of them, or those whose command begins with these words; with `exact`, consists of them. */
 export interface PermissionRule {
   tool: string;

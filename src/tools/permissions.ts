@@ -1,17 +1,11 @@
 import { isAbsolute } from 'node:path';
-import type { PermissionRule } from '../core/tool';
+import { type PermissionMode, type PermissionRule, permissionModes } from '../core/tool';
 import { editingTools, readingTools, touchesGit } from './harmless-commands';
 import { allows, brokenRule, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';
 
-/**
- * What is let through beside the rules.
- * - `minimal`: tools and commands that read; a person is asked about everything else.
- * - `trusted`: also those that edit files, but git's own.
- * - `full-access`: everything that no deny rule blocks.
- */
-export type PermissionMode = 'minimal' | 'trusted' | 'full-access';
+export type { PermissionMode } from '../core/tool';
 
 /** A rule that blocks, also with `exact` whatever begins with its words. `stop`: the run ends with it, instead of the model being told. */
 export interface DenyRule extends PermissionRule {
@@ -48,8 +42,6 @@ export interface Permissions {
   forAgent(name: string): Permissions;
   readonly store?: PermissionStore;
 }
-
-export const permissionModes: readonly PermissionMode[] = ['minimal', 'trusted', 'full-access'];
 
 /** Throws `TypeError` that names every problem. */
 export function createPermissions(options: PermissionOptions = {}): Permissions {

@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
 import { readConfig, readVariables } from '../config';
-import { createPermissions, type PermissionMode, permissionModes } from '../tools/permissions';
+import { type PermissionMode, permissionModes } from '../core/tool';
+import { createPermissions } from '../tools/permissions';
 
 /**
  * The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. `mode`, or

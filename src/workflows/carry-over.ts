@@ -1,8 +1,7 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ThreadResult } from '../contract/thread';
 import { bytesOf, fit } from '../core/context/carry';
-import { textOf } from '../core/message';
-import type { CallState, ThreadState } from '../core/state';
+import type { ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { agentThread } from './agent-thread';
 import { isGrown } from './growth';
@@ -22,18 +21,11 @@ const leastTranscript = 100_000;
 export function shouldCarryOver({ state, growth }: Thread, when: 'idle' | 'between turns'): boolean {
   if (!isGrown(growth, state) || state.background.length > 0 || !allHandlersFinished()) return false;
   const { log, run } = state;
-  // Asked with every request that arrives: outputs that are too large by themselves are not written as JSON each time, only to be measured.
-  if (when === 'idle' && charsOfOutputs(run?.calls ?? []) > carryBytes) return false;
   // At rest the calls are carried as they are; between turns they have become messages, which can be shortened.
   const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
   // An execution makes at least one model call, whatever the thresholds are: a thread must get on.
   const gotOn = when === 'idle' || log.some(({ type }) => type === 'thread.message.completed');
   return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
-}
-
-/** A lower bound of their bytes. */
-function charsOfOutputs(calls: readonly CallState[]): number {
-  return calls.reduce((sum, call) => sum + (call.phase === 'done' ? textOf(call.outcome.content).length : 0), 0);
 }
 
 /** Of all that can't be shortened, but for calls: between turns they have become messages. */

@@ -116,7 +116,7 @@ async function begin(agent: string, replies: Reply[], { standing = [], ...option
 
 /** Many requests that can't be followed, so that the history is long enough for a new execution. */
 async function pester(thread: Thread): Promise<void> {
-  // Not the log: with large outputs in it, to read it again and again takes the worker longer than a workflow task may.
+  // By the status: a log with large outputs in it takes long to read again and again.
   const recorded = async () => (await thread.status()).seq;
   const before = await recorded();
   await Promise.all(Array.from({ length: 60 }, () => handleOf(thread).signal('approve', { toolCallId: 'no such call' })));
