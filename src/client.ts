@@ -7,6 +7,7 @@ import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
 import { attributeOf, listThreads } from './client/list-filter';
 import { persist } from './client/persist';
 import { patientConnection } from './client/reach';
+import type { DecisionSigner } from './client/signer';
 import { type Once, type SendOptions, Thread } from './client/thread';
 import { stopWatching } from './client/thread-watch';
 import { readConfig } from './config';
@@ -26,6 +27,7 @@ export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
 export type { InboxFilter, InboxItem } from './client/inbox';
 export type { ResultOptions } from './client/result';
+export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 
 export interface ClientOptions {
@@ -40,6 +42,8 @@ export interface ClientOptions {
    * they are told to stop.
    */
   serverAwayMs?: number;
+  /** Signs decisions, outputs and answers, for workers that take no others. Default: none is signed. */
+  signer?: DecisionSigner;
 }
 
 export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {

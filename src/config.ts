@@ -13,6 +13,10 @@ export interface Config {
   model?: string;
   /** `LONGHAUL_PRICES`: a JSON file of what models cost, beside the list that comes with the package. */
   pricesFile?: string;
+  /** `LONGHAUL_SIGNERS`: a JSON file of the people whose signed decisions a worker takes, and no others. */
+  signersFile?: string;
+  /** `LONGHAUL_SIGNING_KEY`: the file of the private key with which the CLI signs decisions. */
+  signingKeyFile?: string;
   /** `LONGHAUL_LIVE_TEXT_MS`: how often a worker process puts the growing text of answers into heartbeats. */
   liveTextMs?: number;
   /** `LONGHAUL_DRAIN_MS`: how long steps may go on after a worker process was told to stop. */
@@ -52,6 +56,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     model: read('LONGHAUL_MODEL'),
     mode: read('LONGHAUL_MODE'),
     pricesFile: read('LONGHAUL_PRICES'),
+    signersFile: read('LONGHAUL_SIGNERS'),
+    signingKeyFile: read('LONGHAUL_SIGNING_KEY'),
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
     drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),
     costLimitUsd: dollars('LLM_COST_LIMIT', read('LLM_COST_LIMIT')),

@@ -5,7 +5,9 @@ export {
   type Approval,
   type Audit,
   type AuditEntry,
+  createSigner,
   type Decision,
+  type DecisionSigner,
   type InboxFilter,
   type InboxItem,
   LonghaulClient,
@@ -15,6 +17,7 @@ export {
   type StartOptions,
   Thread,
 } from './client';
+export type { Attestation } from './core/attestation';
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
 export { isDurable, isTerminal } from './core/event';
 export type { Content, Message, Part, Usage } from './core/message';
@@ -42,5 +45,5 @@ export {
   ToolFailure,
   type Toolset,
 } from './tools';
-export { type AgentWorker, createWorker, type WorkerOptions } from './worker';
+export { type AgentWorker, createVerifier, createWorker, type DecisionVerifier, type SignerKeys, type WorkerOptions } from './worker';
 export { type WorkflowBundleSettings, workflowBundleOptions } from './workflow-bundle';

@@ -1,7 +1,9 @@
 import { runWorkerProcess } from './worker/process';
 
 /** A worker for agent threads: made with `createWorker`, or run as a process of its own by `node dist/worker.js`. */
+export type { DecisionVerifier, Signatory } from './activities';
 export { type AgentWorker, createWorker, type Deployment, type WorkerOptions } from './worker/create-worker';
+export { createVerifier, type SignerKeys } from './worker/verifier';
 
 if (require.main === module) {
   runWorkerProcess().catch((error: Error) => {

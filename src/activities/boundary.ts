@@ -19,6 +19,7 @@ const results: { [N in keyof Activities]: { what: string; remedy: string; max: n
   },
   runTool: { what: "The tool's result", remedy: 'return less, or a reference to it', max: bounds.resultBytes },
   checkArguments: { what: 'The check of the arguments', remedy: 'shorten its messages', max: bounds.resultBytes },
+  verifyDecision: { what: 'What the verifier says', remedy: 'name fewer groups', max: bounds.askBytes },
   runHooks: { what: "The hooks' answer", remedy: 'answer less', max: bounds.resultBytes },
   rememberRules: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },
   requestCancel: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },

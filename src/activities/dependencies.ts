@@ -5,6 +5,7 @@ import type { Models } from '../models/registry';
 import type { StreamBus } from '../stream/stream-bus';
 import type { Dependencies } from '../tools/define-tool';
 import type { TranscriptCache } from './transcript-cache';
+import type { DecisionVerifier } from './verify-decision';
 
 /** What the activities of one worker share. */
 export interface ActivityDependencies {
@@ -25,6 +26,8 @@ export interface ActivityDependencies {
   liveTextMs?: number;
   /** Whether the namespace has our search attributes; asked once, when the worker starts. */
   searchAttributes: boolean;
+  /** Where there is one, decisions count only when they are signed as it has it. */
+  verifier?: DecisionVerifier;
   /** When threads continue as new, where it is not by default. */
   carryAfter?: AgentFacts['carryAfter'];
 }

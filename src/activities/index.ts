@@ -8,9 +8,11 @@ import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
 import { runHooks } from './run-hooks';
 import { runTool } from './run-tool';
+import { verifyDecision } from './verify-decision';
 
 export type { ActivityDependencies } from './dependencies';
 export { TranscriptCache } from './transcript-cache';
+export type { DecisionVerifier, Signatory } from './verify-decision';
 
 export function createActivities(deps: ActivityDependencies): Activities {
   return withBoundary({
@@ -19,6 +21,7 @@ export function createActivities(deps: ActivityDependencies): Activities {
     runTool: runTool(deps),
     runHooks: runHooks(deps),
     checkArguments: checkArguments(deps),
+    verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
     requestCancel,
   });

@@ -7,7 +7,7 @@ import type { ActivityDependencies } from './dependencies';
 
 /** Finds out what a run needs to know of its agent, so that it is recorded and replay need not know the agent. */
 export function resolveAgent(deps: ActivityDependencies): Activities['resolveAgent'] {
-  const { agents, limits, searchAttributes, takeoverMs, carryAfter } = deps;
+  const { agents, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
   return async ({ agent }) => {
     const facts = factsOf(agentOf(agents, agent, Context.current().info));
     const contextWindow = contextWindowOf(deps, facts.model);
@@ -17,6 +17,8 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
       sameNames: true,
+      oneDecision: true,
+      ...(verifier && { signedDecisions: true }),
       searchAttributes,
       ...(carryAfter && { carryAfter }),
     };

@@ -1,11 +1,25 @@
-import { type ClientOptions, LonghaulClient } from '../client';
+import { readFileSync } from 'node:fs';
+import { type ClientOptions, createSigner, type DecisionSigner, LonghaulClient } from '../client';
+import { readConfig } from '../config';
+import { UsageError } from './exit';
 
 /** Does something with a client, and closes it whatever comes of it. */
 export async function withClient<T>(options: ClientOptions, work: (client: LonghaulClient) => Promise<T>): Promise<T> {
-  const client = await LonghaulClient.connect(options);
+  const signer = configuredSigner();
+  const client = await LonghaulClient.connect({ ...(signer && { signer }), ...options });
   try {
     return await work(client);
   } finally {
     await client.close();
+  }
+}
+
+function configuredSigner(): DecisionSigner | undefined {
+  const { signingKeyFile } = readConfig();
+  if (signingKeyFile === undefined) return undefined;
+  try {
+    return createSigner({ privateKey: readFileSync(signingKeyFile, 'utf8') });
+  } catch (error) {
+    throw new UsageError(`LONGHAUL_SIGNING_KEY: ${signingKeyFile} can't be used: ${(error as Error).message}`);
   }
 }

@@ -1,8 +1,8 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { permissionModes } from '../core/tool';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
-import { addRequests, groupOption, person } from './program-requests';
+import { addRequests, byOption, groupOption, person } from './program-requests';
 import { paint, Styled, styled } from './styled';
 import { note, print, say } from './terminal';
 
@@ -75,6 +75,16 @@ function addProcesses(program: Command): void {
       await worker(options);
     });
   program
+    .command('keygen')
+    .description('a key to sign decisions with: the private half in a file, the public one on standard output, for LONGHAUL_SIGNERS')
+    .addArgument(new Argument('<name>', 'whose key it is').argParser(person))
+    .option('--out <file>', 'where the private key is written to; default <name>.pem')
+    .addOption(groupOption())
+    .action((name, options) => {
+      const { keygen }: typeof import('./keygen') = require('./keygen');
+      keygen(name, options);
+    });
+  program
     .command('replay')
     .description('before a deploy: does the code installed here decide as the histories of your threads say?')
     .argument('[file...]', 'histories as "temporal workflow show --output json" prints them; default: those of the namespace')
@@ -106,7 +116,7 @@ function addRun(program: Command): void {
     .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
     .addOption(formatOption())
     .option('--yes', 'approve every call that asks')
-    .addOption(new Option('--by <who>', 'who answers here; kept in the log').argParser(person))
+    .addOption(byOption())
     .addOption(groupOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {

@@ -8,7 +8,11 @@ export function addRequests(program: Command): void {
   addSteering(program);
 }
 
-const by = () => new Option('--by <who>', 'who decides; kept in the log').argParser(person);
+/** Who answers. Signed with the key of LONGHAUL_SIGNING_KEY, where that is set. */
+export function byOption(): Option {
+  return new Option('--by <who>', 'who you are; kept in the log').env('LONGHAUL_USER').argParser(person);
+}
+
 const reason = () => new Option('--reason <text>', 'kept in the log');
 
 /** `--group` may be given several times. */
@@ -50,7 +54,7 @@ function addWords(program: Command): void {
     .command('answer')
     .description('answer a question of the agent')
     .arguments('<thread> <call> <text>')
-    .addOption(by())
+    .addOption(byOption())
     .addOption(groupOption())
     .action((thread, call, text, options) => {
       const { answer }: typeof import('./requests') = require('./requests');
@@ -63,7 +67,7 @@ function addWords(program: Command): void {
     .usage('[options] <thread> <call> <output>   (output: JSON or text; - reads standard input)')
     .option('--error', 'the call failed, and the output says why')
     .option('--text', 'take the output as text, whatever it looks like')
-    .addOption(by())
+    .addOption(byOption())
     .addOption(groupOption())
     .action((thread, call, output, options) => {
       const { submit }: typeof import('./requests') = require('./requests');
@@ -76,7 +80,7 @@ function addDecisions(program: Command): void {
     .command('approve')
     .description('let a waiting call run, or grant more of a limit that is asked about')
     .arguments('<thread> <call>')
-    .addOption(by())
+    .addOption(byOption())
     .addOption(groupOption())
     .option('--reason <text>')
     .option('--arguments <json>', "other arguments than the model's; checked against the tool first")
@@ -91,7 +95,7 @@ function addDecisions(program: Command): void {
     .command('reject')
     .description('refuse a waiting call; the model is told, with the reason')
     .arguments('<thread> <call>')
-    .addOption(by())
+    .addOption(byOption())
     .addOption(groupOption())
     .option('--reason <text>')
     .option('--stop', 'and end the run')
@@ -107,7 +111,7 @@ function addSteering(program: Command): void {
     .description('end a run, aborting what it is doing')
     .argument('<id>', "the thread's id, or the run's")
     .addOption(reason())
-    .addOption(by())
+    .addOption(byOption())
     .action((id, options) => {
       const { cancel }: typeof import('./requests') = require('./requests');
       return cancel(id, options);
@@ -117,7 +121,7 @@ function addSteering(program: Command): void {
     .description('let nothing new begin, no model call and no tool, until the thread is resumed')
     .argument('<thread>')
     .addOption(reason())
-    .addOption(by())
+    .addOption(byOption())
     .action((thread, options) => {
       const { pause }: typeof import('./requests') = require('./requests');
       return pause(thread, options);
@@ -127,7 +131,7 @@ function addSteering(program: Command): void {
     .description('go on after a pause')
     .argument('<thread>')
     .addOption(reason())
-    .addOption(by())
+    .addOption(byOption())
     .action((thread, options) => {
       const { resume }: typeof import('./requests') = require('./requests');
       return resume(thread, options);
@@ -136,7 +140,7 @@ function addSteering(program: Command): void {
     .command('compact')
     .description('shorten the transcript')
     .argument('<thread>')
-    .addOption(by())
+    .addOption(byOption())
     .action((thread, options) => {
       const { compact }: typeof import('./requests') = require('./requests');
       return compact(thread, options);
@@ -147,7 +151,7 @@ function addSteering(program: Command): void {
     .argument('<thread>')
     .option('--cancel', 'and end the run, too')
     .addOption(reason())
-    .addOption(by())
+    .addOption(byOption())
     .action((thread, options) => {
       const { close }: typeof import('./requests') = require('./requests');
       return close(thread, options);

@@ -28,21 +28,21 @@ export const shownOfPeople: Shown = {
       ),
     ]);
   },
-  'agent.approval.voted': ({ toolCallId, by, reason, outstanding }, state) =>
+  'agent.approval.voted': ({ toolCallId, by, signed, reason, outstanding }, state) =>
     line(
       state,
-      styled`  ${state.options.paint.green('agreed')} by ${by}${because(reason)}; ${outstanding} more must${about(state, toolCallId)}`,
+      styled`  ${state.options.paint.green('agreed')}${byWhom(by, signed)}${because(reason)}; ${outstanding} more must${about(state, toolCallId)}`,
     ),
   'agent.approval.escalated': ({ toolCallId, groups, dueAt }, state) => {
     const whom = groups ? `${groups.map((group) => `group ${group}`).join(', ')} is asked` : 'it is asked again';
     const due = dueAt ? `, until ${minute(dueAt)}` : '';
     return line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}; ${whom}${due}${about(state, toolCallId)}`);
   },
-  'agent.approval.decided': ({ toolCallId, approved, by, reason, editedArguments, source, remembered, stop }, state) => {
+  'agent.approval.decided': ({ toolCallId, approved, by, signed, reason, editedArguments, source, remembered, stop }, state) => {
     const { paint } = state.options;
     editCall(state, toolCallId, editedArguments);
     const what = approved ? paint.green('approved') : paint.red('refused');
-    const who = by ? ` by ${by}` : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
+    const who = by ? byWhom(by, signed) : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
     const edited = editedArguments === undefined ? '' : ` with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval any more` : ''}${stop ? '; the run ends' : ''}`;
     return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
@@ -61,10 +61,10 @@ export const shownOfPeople: Shown = {
         `! ${limitWords({ limit, max, scope })} ${toolCallIds.length === 1 ? 'A call waits' : `${toolCallIds.length} calls wait`} for output from outside`,
       ),
     ),
-  'agent.limit.extended': ({ limit, max, by, reason }, state) =>
+  'agent.limit.extended': ({ limit, max, by, signed, reason }, state) =>
     line(
       state,
-      styled`  ${state.options.paint.green('granted')}${by ? ` by ${by}` : ''}${because(reason)}: the limit of ${limit} is now ${max}`,
+      styled`  ${state.options.paint.green('granted')}${byWhom(by, signed)}${because(reason)}: the limit of ${limit} is now ${max}`,
     ),
   'agent.run.paused': ({ reason, by }, state) => line(state, state.options.paint.yellow(`‖ paused${by ? ` by ${by}` : ''}: ${reason}`)),
   'agent.run.resumed': ({ reason, by }, state) =>
@@ -141,6 +141,10 @@ export function rulesWords(rules: readonly PermissionRule[]): string {
 /** What waits while a run is suspended, as `pending` tells it. */
 export function replyTo({ correlationId, expiresAt }: { correlationId: string; expiresAt: string }): PendingCall {
   return { kind: 'reply', toolCallId: correlationId, name: 'reply', arguments: '', dueAt: expiresAt };
+}
+
+function byWhom(who: string | undefined, signed: object | undefined): string {
+  return who ? ` by ${who}${signed ? ', signed' : ''}` : '';
 }
 
 function because(reason: string | undefined): string {

@@ -99,7 +99,7 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined
     case 'asked':
       return styled`asked about ${paint.bold(fact.name)}${because(fact.reason)}`;
     case 'voted':
-      return styled`${paint.green('agreed')} to ${paint.bold(fact.name)}${by(fact.by)}${because(fact.reason)}; ${fact.outstanding} more must`;
+      return styled`${paint.green('agreed')} to ${paint.bold(fact.name)}${by(fact.by, fact.signed)}${because(fact.reason)}; ${fact.outstanding} more must`;
     case 'escalated':
       return styled`nobody answered for ${paint.bold(fact.name)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
     case 'decided':
@@ -111,7 +111,7 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined
     case 'limit-handed-out':
       return styled`${limitWords(fact)} ${count(fact.toolCallIds.length, 'call')} handed out`;
     case 'limit-extended':
-      return styled`${paint.green('granted')}${by(fact.by)}${because(fact.reason)}: the limit of ${fact.limit} became ${fact.max}`;
+      return styled`${paint.green('granted')}${by(fact.by, fact.signed)}${because(fact.reason)}: the limit of ${fact.limit} became ${fact.max}`;
     case 'paused':
       return styled`paused${by(fact.by)}: ${words(fact.reason)}`;
     case 'resumed':
@@ -138,15 +138,16 @@ function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }
   return told.length > 0 ? Styled.join(told, '; ') : undefined;
 }
 
-function toolLine({ name, status, error, by: who }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
-  if (status !== 'success') return styled`${paint.red(status)} ${name}${by(who)}${error ? `: ${words(error)}` : ''}`;
-  return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who)}` : undefined;
+function toolLine({ name, status, error, by: who, signed }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+  if (status !== 'success') return styled`${paint.red(status)} ${name}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
+  return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who, signed)}` : undefined;
 }
 
 function decidedLine({
   name,
   approved,
   by: who,
+  signed,
   reason,
   source,
   editedArguments,
@@ -156,7 +157,7 @@ function decidedLine({
 }: Extract<AuditFact, { kind: 'decided' }>): Styled {
   return Styled.join([
     styled`${approved ? paint.green('approved') : paint.red('refused')} ${paint.bold(name)}`,
-    source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who),
+    source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who, signed),
     because(reason),
     waitedMs === undefined ? '' : paint.dim(` (after ${duration(waitedMs)})`),
     editedArguments === undefined ? '' : `; with ${shortArguments(editedArguments, 80)}`,
@@ -165,8 +166,8 @@ function decidedLine({
   ]);
 }
 
-function by(who: string | undefined): string {
-  return who ? ` by ${who}` : '';
+function by(who: string | undefined, signed?: object): string {
+  return who ? ` by ${who}${signed ? ', signed' : ''}` : '';
 }
 
 function because(reason: string | undefined): string {

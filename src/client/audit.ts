@@ -1,3 +1,4 @@
+import type { Attestation } from '../core/attestation';
 import type { DurableEvent, DurableEventData, RunStatus } from '../core/event';
 import { isTerminal } from '../core/event';
 import type { FailedAttempt } from '../core/failure';
@@ -33,6 +34,7 @@ export type AuditFact =
       error?: string;
       /** Who answered, of a question or a call that is executed outside. */
       by?: string;
+      signed?: Attestation;
     } & Named)
   | ({ kind: 'hook'; hook: string; durationMs: number; answered?: string[] } & Pick<Data<'agent.hook.completed'>, 'ignored' | 'errors'>)
   | ({ kind: 'asked'; toolCallId: string } & Named & Omit<Data<'agent.approval.requested'>, 'stepId' | 'toolCall'>)
@@ -156,7 +158,7 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
   if ('background' in data && data.background) return undefined;
   const { toolCallId, name, status, durationMs, error } = data;
   const attempts = 'attempts' in data ? data.attempts : undefined;
-  const by = 'by' in data ? data.by : undefined;
+  const { by, signed } = 'by' in data ? data : {};
   return {
     kind: 'tool',
     toolCallId,
@@ -166,6 +168,7 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
     ...(attempts !== undefined && { attempts }),
     ...(error && { error: `${error.name}: ${error.message}` }),
     ...(by && { by }),
+    ...(signed && { signed }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { QueryDefinition } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries, type Receipt, type updates } from '../contract/requests';
 import type { MessagesPage, StatusView, ThreadResult, UsageView } from '../contract/thread';
+import type { SignableRequest } from '../core/attestation';
 import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
 import type { Content, Message } from '../core/message';
 import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
@@ -15,6 +16,7 @@ import { readLog } from './log-pages';
 import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
+import { signed } from './signer';
 import { explain, noWorker, passesByItself } from './thread-errors';
 
 export interface Once {
@@ -59,12 +61,12 @@ export class Thread {
    * Of a limit that is asked about: grants `more` of it, or as much again.
    */
   approve(toolCallId: string, decision: Approval = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: true, ...decision });
+    return this.#decide({ name: 'approve', content: { toolCallId, approved: true, ...decision } });
   }
 
   /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
   reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: false, ...decision });
+    return this.#decide({ name: 'approve', content: { toolCallId, approved: false, ...decision } });
   }
 
   /** Answers a question. */
@@ -74,7 +76,7 @@ export class Thread {
 
   /** Answers calls of tools that are executed outside. */
   submitToolOutputs(outputs: ToolOutput[], who: Answer = {}): Promise<Receipt> {
-    return this.#request('submitToolOutputs', { outputs, ...who });
+    return this.#decide({ name: 'submitToolOutputs', content: { outputs, ...who } });
   }
 
   /**
@@ -200,6 +202,18 @@ export class Thread {
     } catch (error) {
       throw explain(this.id, 'status', error);
     }
+  }
+
+  /** With a signer, what is sent is signed for the run as it is now, and for the call that was expected, else as it is now. */
+  async #decide(request: SignableRequest): Promise<Receipt> {
+    const { name, content } = request;
+    const { signer } = this.client.options;
+    if (!signer) return this.#request(name, content);
+    const { runId, pending } = await this.status();
+    const shown = () => (name === 'approve' ? pending.find(({ toolCallId }) => toolCallId === content.toolCallId)?.digest : undefined);
+    const digest = (name === 'approve' && content.expect) || shown();
+    const at = { threadId: this.id, runId: runId ?? '', ...(digest && { digest }) };
+    return this.#request(name, await signed(signer, request, at));
   }
 
   async #request(name: keyof typeof updates, payload: object): Promise<Receipt> {

@@ -1,4 +1,5 @@
 import type { AgentFacts, ModelSettings } from '../core/agent';
+import type { SignableRequest, SignedIn } from '../core/attestation';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { JsonObject } from '../core/json';
@@ -15,12 +16,18 @@ export interface Activities {
   runTool(request: RunToolRequest): Promise<ToolStep>;
   /** Whether edited arguments fit their tool: what is wrong with them, or what stands for them. */
   checkArguments(request: { agent: string; call: ToolCall; extraTools?: ToolSpec[] }): Promise<{ error?: ToolError } & CheckedCall>;
+  /** Who signed a decision, and what exactly; or why the signature does not count. */
+  verifyDecision(request: VerifyDecisionRequest): Promise<{ refused: string } | { by: string; groups?: string[]; statement: string }>;
   /** The hooks of one name, in their order. Fails for good with `HookFailed` where one fails whose failure mode is `fail`. */
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Keeps what a decision asked to remember for every thread of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[] }): Promise<void>;
   /** Asks the server to cancel the thread's own workflow. */
   requestCancel(): Promise<void>;
+}
+
+export interface VerifyDecisionRequest extends Omit<SignedIn, 'threadId'> {
+  request: SignableRequest;
 }
 
 export interface RunHooksRequest<N extends HookName = HookName> {

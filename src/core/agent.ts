@@ -91,6 +91,10 @@ export interface AgentFacts {
   takeoverMs?: number;
   /** Names of people are compared as `sameName` does. Unset in runs that began with earlier code, which compared them letter by letter. */
   sameNames?: true;
+  /** Decisions, outputs and answers count only where they are signed, as the worker's verifier has it. */
+  signedDecisions?: true;
+  /** While a decision is being carried out, none other on the same call is taken. Unset in runs that began with earlier code. */
+  oneDecision?: true;
   /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
   searchAttributes: boolean;
   /** The history, as the thread itself counts it, after which the thread continues as new. Default 2,000 events or 4,000,000 bytes. */

@@ -74,6 +74,8 @@ export const bounds = {
   editedBytes: 500_000,
   /** Arguments as a tool takes them, where somebody is asked about them. They stand beside the model's own in its answer. */
   shownArgumentsChars: 200_000,
+  /** A signature of a decision: room for every algorithm in use. */
+  signatureChars: 8_000,
   /** Groups that a decider is in. */
   groups: 100,
   /** How people are asked about one call: who, why, until when. */

@@ -1,4 +1,5 @@
 import type { LimitName } from './agent';
+import type { Attestation } from './attestation';
 import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
@@ -61,6 +62,7 @@ export interface DurableEventData {
     background?: true;
     /** Who answered, of a question or a call that is executed outside. */
     by?: string;
+    signed?: Attestation;
   };
   /** What came of a call whose result the model did not wait for; it reaches the model as a message. */
   'agent.tool.background.completed': {
@@ -78,14 +80,15 @@ export interface DurableEventData {
    */
   'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & Asked;
   /** One of several people who must agree did. */
-  'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number };
+  'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number; signed?: Attestation };
   /** The deadline passed: others are asked, or the same again. */
   'agent.approval.escalated': { toolCallId: string; groups?: string[]; dueAt?: string };
-  /** `deadline` and `rule` say that no person did. `editedArguments` take the place of the model's. */
+  /** `source`: no person did. `editedArguments` take the place of the model's. `signed`: what `by` signed, where the worker demands it. */
   'agent.approval.decided': {
     toolCallId: string;
     approved: boolean;
     by?: string;
+    signed?: Attestation;
     reason?: string;
     editedArguments?: string;
     /** Of the edited arguments; see `Asked`. */
@@ -102,7 +105,15 @@ export interface DurableEventData {
   'agent.limit.reached': { id: string; limit: LimitName; max: number; scope: 'run' | 'thread' };
   /** These calls are not run here any more: whoever waits for the run submits their outputs. */
   'agent.limit.handed_out': { limit: LimitName; max: number; scope: 'run' | 'thread'; toolCallIds: string[] };
-  'agent.limit.extended': { id: string; limit: LimitName; max: number; scope: 'run' | 'thread'; by?: string; reason?: string };
+  'agent.limit.extended': {
+    id: string;
+    limit: LimitName;
+    max: number;
+    scope: 'run' | 'thread';
+    by?: string;
+    signed?: Attestation;
+    reason?: string;
+  };
   /** No model call and no tool begins until it is resumed. */
   'agent.run.paused': { reason: string; by?: string };
   'agent.run.resumed': { by?: string; reason?: string };

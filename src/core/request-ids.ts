@@ -38,8 +38,16 @@ export function identify(name: string, payload: unknown, updateId?: string): Che
     return { ok: false, reason: `${name}: id must be 1 to 128 letters, digits or . _ : -; it is ${show(own)}` };
   }
   const content = isObject(payload) ? rest : payload;
+  // A request is the same, however often it was signed, and with whichever key.
+  const { signature: _, ...unsigned } = rest;
   const known = (own as string | undefined) ?? (updateId === undefined || anId.test(updateId) ? updateId : `#${digestOf(updateId)}`);
-  return { ok: true, request: { content, ...(known !== undefined && { mark: { key: `${name}:${known}`, digest: digestOf(content) } }) } };
+  return {
+    ok: true,
+    request: {
+      content,
+      ...(known !== undefined && { mark: { key: `${name}:${known}`, digest: digestOf(isObject(payload) ? unsigned : payload) } }),
+    },
+  };
 }
 
 /** `messageId`: of the message that the request brought. */

@@ -30,6 +30,8 @@ export interface SubmitRequest {
   outputs: ToolOutput[];
   by?: string;
   groups?: string[];
+  /** By `by`, over `statementOf`: where the thread takes signed answers only. */
+  signature?: string;
 }
 export interface DecisionRequest {
   /** Or the id of a limit that a person is asked about. */
@@ -50,6 +52,8 @@ export interface DecisionRequest {
   more?: number;
   /** The digest of what is decided, as `pending` tells it: refused where what waits by now is anything else. */
   expect?: string;
+  /** By `by`, over `statementOf`: where the thread takes signed decisions only. */
+  signature?: string;
 }
 export interface PauseRequest {
   reason?: string;
@@ -188,13 +192,17 @@ function withoutUndefined(fields: Record<string, unknown>): Record<string, unkno
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
-export function checkSubmit(state: ThreadState, payload: unknown): Checked<SubmitRequest> {
+/** `verified`: its signature was checked, so it is known who answers. Until then nobody is told apart from those who may. */
+export function checkSubmit(state: ThreadState, payload: unknown, verified?: Verified): Checked<SubmitRequest> {
   const outputs: unknown = isObject(payload) ? payload.outputs : payload;
   if (!Array.isArray(outputs) || outputs.length === 0) {
     return no(`submitToolOutputs takes { outputs: [{ toolCallId, output }] }; it was given ${show(payload)}`);
   }
-  const who = checkDecider(state, 'submitToolOutputs', isObject(payload) ? payload : {});
+  const who = checkDecider(state, 'submitToolOutputs', isObject(payload) ? payload : {}, verified);
   if (!who.ok) return who;
+  if (state.facts?.signedDecisions && outputs.length > 1) {
+    return no('submitToolOutputs: where outputs are signed, each is submitted by itself');
+  }
   const seen = new Set<string>();
   const accepted: ToolOutput[] = [];
   for (const [i, item] of outputs.entries()) {
@@ -205,7 +213,7 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
     if (item.isError !== undefined && typeof item.isError !== 'boolean')
       return no(`submitToolOutputs: outputs[${i}].isError must be true or false`);
     if (seen.has(id)) return no(`submitToolOutputs: "${id}" is answered twice; each pending call is answered exactly once`);
-    const wrong = notWaitingFor(state, id, 'awaiting-output') ?? notEntitled(state, id, who.request);
+    const wrong = notWaitingFor(state, id, 'awaiting-output') ?? notEntitled(state, id, who.request, verified);
     if (wrong) return no(`submitToolOutputs: ${wrong}`);
     seen.add(id);
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
@@ -216,14 +224,15 @@ export function checkSubmit(state: ThreadState, payload: unknown): Checked<Submi
   return yes({ outputs: accepted, ...who.request });
 }
 
-export function checkDecision(state: ThreadState, payload: unknown): Checked<DecisionRequest> {
+/** `verified`: as for `checkSubmit`. */
+export function checkDecision(state: ThreadState, payload: unknown, verified?: Verified): Checked<DecisionRequest> {
   const request = typeof payload === 'string' ? { toolCallId: payload } : payload;
   if (!isObject(request) || typeof request.toolCallId !== 'string') {
     return no(`approve takes { toolCallId, approved?, by?, reason?, arguments?, expect? }; it was given ${show(payload)}`);
   }
   const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more, expect } = request;
   if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
-  const who = checkDecider(state, 'approve', request);
+  const who = checkDecider(state, 'approve', request, verified);
   if (!who.ok) return who;
   const words = checkWords({ reason });
   if (words) return no(`approve: ${words}`);
@@ -254,7 +263,7 @@ export function checkDecision(state: ThreadState, payload: unknown): Checked<Dec
   if (ofLimit && edited) return no('approve: a limit has no arguments; say how much more of it with more');
   const wrong = ofLimit
     ? undefined
-    : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request));
+    : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request, verified));
   const other = wrong ?? notExpected(offered, toolCallId, expect);
   if (other) return no(`approve: ${other}`);
   return yes({
@@ -288,9 +297,19 @@ function editsWhatOthersApproved(call: CallState | undefined, edited: unknown): 
 interface Decider {
   by?: string;
   groups?: string[];
+  signature?: string;
 }
 
-function checkDecider({ facts }: ThreadState, name: string, { by, groups }: Record<string, unknown>): Checked<Decider> {
+/** Who signed a request, and in which groups they are, by the worker's own list. */
+export type Verified = Pick<Decider, 'by' | 'groups'>;
+
+function checkDecider(
+  { facts }: ThreadState,
+  name: string,
+  { by: claimed, groups: claimedGroups, signature }: Record<string, unknown>,
+  verified?: Verified,
+): Checked<Decider> {
+  const { by, groups } = facts?.signedDecisions ? { by: claimed, ...verified } : { by: claimed, groups: claimedGroups };
   const words = checkWords({ by });
   if (words) return no(`${name}: ${words}`);
   if (
@@ -302,7 +321,13 @@ function checkDecider({ facts }: ThreadState, name: string, { by, groups }: Reco
     );
   }
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
-  return facts?.sameNames ? cleanDecider(name, who) : yes(who);
+  const clean = facts?.sameNames ? cleanDecider(name, who) : yes(who);
+  if (!facts?.signedDecisions || !clean.ok) return clean;
+  if (typeof signature === 'string' && signature !== '' && signature.length <= bounds.signatureChars && clean.request.by)
+    return yes({ ...clean.request, signature });
+  return no(
+    `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'outputs'} only; say who you are with by, and sign it with your key: signature is ${show(signature)}`,
+  );
 }
 
 function cleanDecider(name: string, { by, groups }: Decider): Checked<Decider> {
@@ -313,7 +338,8 @@ function cleanDecider(name: string, { by, groups }: Decider): Checked<Decider> {
 }
 
 /** Whether someone may answer for a call that waits, and has not done so already. */
-function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decider): string | undefined {
+function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decider, verified?: Verified): string | undefined {
+  if (state.facts?.signedDecisions && !verified) return undefined;
   const call = activeRun(state)?.calls.find((c) => c.id === id);
   if (!call) return undefined;
   const policy = askPolicyOf(call.verdict, call.phase);

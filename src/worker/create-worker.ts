@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
-import { createActivities, TranscriptCache } from '../activities';
+import { createActivities, type DecisionVerifier, TranscriptCache } from '../activities';
 import { registerSearchAttributes } from '../activities/register-search-attributes';
 import { threadSinks } from '../activities/running-steps';
 import type { Agent } from '../agents/define-agent';
@@ -18,6 +18,7 @@ import type { Dependencies } from '../tools/define-tool';
 import { dataConverter, workflowBundleOptions } from '../workflow-bundle';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
+import { verifierOf } from './verifier';
 
 export interface WorkerOptions {
   /** What this worker can run. Threads name them. */
@@ -40,6 +41,11 @@ export interface WorkerOptions {
   workspace?: string;
   /** What tools reach through `ctx.resolve(name)`. */
   dependencies?: Dependencies;
+  /**
+   * Whose decisions, outputs and answers count: with it, only those that are signed as it has it, in every run that this worker begins.
+   * Give all workers of an agent the same. Default: the people of the file that LONGHAUL_SIGNERS names, else anybody, unsigned.
+   */
+  verifier?: DecisionVerifier;
   /** Model and tool calls at once; they mostly wait. Default 200. */
   maxConcurrentSteps?: number;
   /** Characters of message text kept for warm model calls. Default 256 million; 0 keeps none. */
@@ -105,6 +111,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   checkNumbers({ takeoverMs, liveTextMs, drainMs, maxConcurrentSteps, transcriptCacheSize: options.transcriptCacheSize });
   if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
+  const verifier = options.verifier ?? (config.signersFile === undefined ? undefined : verifierOf(config.signersFile));
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
@@ -121,6 +128,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,
+    ...(verifier && { verifier }),
     ...(options.continueAsNewAfter && { carryAfter: checkCarryAfter(options.continueAsNewAfter) }),
   });
   const { workflowsPath, workflowInterceptorModules = [], preloadModules, webpackConfigHook } = workflowBundleOptions();

@@ -40,6 +40,12 @@ export const checkArgumentsOptions: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumAttempts: 5 },
 };
 
+/** Of whoever verifies signatures, which may be a service elsewhere. */
+export const verifyDecisionOptions: ActivityOptions = {
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', maximumAttempts: 5 },
+};
+
 export const requestCancelOptions: ActivityOptions = {
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', maximumAttempts: 10 },

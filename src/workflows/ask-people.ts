@@ -1,12 +1,13 @@
 import { ApplicationFailure, condition, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
-import { actionAt, lateDecision } from '../core/deadlines';
+import { actionAt, lateDecision, lateOutputs } from '../core/deadlines';
 import type { Extra } from '../core/evolve';
 import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
 import { askPolicyOf, checkedCall } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
+import { type Attested, attest } from './attest';
 import { whereAgentIs } from './await-agent';
 import { callOf, finishCall, refuseCall } from './finish-call';
 import { throwIfCancelled } from './gates';
@@ -39,10 +40,17 @@ export async function awaitPeople(thread: Thread, id: string, over: () => boolea
     throwIfCancelled();
     const call = now();
     if (call?.phase !== 'awaiting-approval' && call?.phase !== 'awaiting-output') return;
+    if (thread.deciding.has(id)) {
+      // Someone approved it before the deadline.
+      await condition(() => over() || !thread.deciding.has(id));
+      continue;
+    }
     const { phase, ask } = call;
     const moved = () => over() || now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
     if (ask?.dueAt === undefined) await condition(moved);
-    else if (ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now()))) passDeadline(thread, call, ask);
+    else if ((ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now()))) && !thread.deciding.has(id)) {
+      passDeadline(thread, call, ask);
+    }
   }
 }
 
@@ -84,27 +92,50 @@ function goOn(thread: Thread, details: string): void {
   if (thread.state.run?.status === 'requires_action') changeStatus(thread, 'in_progress', details);
 }
 
-export function acceptOutputs(thread: Thread, { outputs, by }: SubmitRequest, extra: Extra): void {
+export function acceptOutputs(thread: Thread, asked: SubmitRequest, extra: Extra): void | Promise<void> {
+  if (!thread.state.facts?.signedDecisions) return takeOutputs(thread, asked, extra);
+  return attest(thread, { name: 'submitToolOutputs', content: asked }).then((attested) => {
+    const late = lateOutputs(thread.state, asked, Date.now());
+    if (late !== undefined) refuseRequest(late);
+    takeOutputs(thread, { ...asked, ...attested }, extra);
+  });
+}
+
+function takeOutputs(thread: Thread, { outputs, by, signed }: SubmitRequest & Partial<Attested>, extra: Extra): void {
   goOn(thread, 'Continuing run with tool results.');
   for (const { toolCallId, output, isError = false } of outputs) {
-    finishCall(thread, toolCallId, { status: isError ? 'failed' : 'success', output: toContent(output), ...(by && { by }) }, extra);
+    const status = isError ? 'failed' : 'success';
+    finishCall(thread, toolCallId, { status, output: toContent(output), ...(by && { by }), ...(signed && { signed }) }, extra);
   }
 }
 
-export async function acceptDecision(thread: Thread, asked: DecisionRequest, extra: Extra): Promise<void> {
-  const { state, record } = thread;
-  const { toolCallId, approved = true, by, reason, arguments: edited } = asked;
+type Decided = DecisionRequest & Partial<Attested>;
+
+export async function acceptDecision(thread: Thread, request: DecisionRequest, extra: Extra): Promise<void> {
+  const { state } = thread;
+  const { toolCallId } = request;
+  const attested = state.facts?.signedDecisions ? await attest(thread, { name: 'approve', content: request }) : undefined;
+  const asked: Decided = { ...request, ...attested };
+  if (attested) mustBeInTime(thread, asked);
+  if (thread.deciding.has(toolCallId)) refuseRequest(`approve: "${toolCallId}" is being decided just now; look at it again`);
   if (state.run?.limitAsk?.id === toolCallId) return decideLimit(thread, asked, extra);
-  const call = state.run?.calls.find(({ id }) => id === toolCallId) as CallState;
-  if (!approved) {
-    goOnAfter(thread, () => refuseCall(thread, toolCallId, asked, extra));
-    return;
+  if (asked.approved === false) return goOnAfter(thread, () => refuseCall(thread, toolCallId, asked, extra));
+  if (state.facts?.oneDecision) thread.deciding.add(toolCallId);
+  try {
+    await approveCall(thread, asked, extra);
+  } finally {
+    thread.deciding.delete(toolCallId);
   }
+}
+
+async function approveCall(thread: Thread, asked: Decided, extra: Extra): Promise<void> {
+  const { state, record } = thread;
+  const { toolCallId, by, reason, signed, arguments: edited } = asked;
+  const call = state.run?.calls.find(({ id }) => id === toolCallId) as CallState;
   const { approvers = 1, remember = [{ tool: call.name }] } = askPolicyOf(call.verdict, call.phase) ?? {};
   const outstanding = approvers - (call.ask?.votes.length ?? 0) - 1;
-  if (outstanding > 0 && by) {
-    return record('agent.approval.voted', { toolCallId, by, ...(reason && { reason }), outstanding }, extra);
-  }
+  const words = { ...(reason && { reason }), ...(signed && { signed }) };
+  if (outstanding > 0 && by) return record('agent.approval.voted', { toolCallId, by, ...words, outstanding }, extra);
   const editedArguments = edited && JSON.stringify(edited);
   const digest = editedArguments === undefined ? undefined : await mustFit(thread, asked, editedArguments);
   const remembered = asked.remember && (await remembering(thread, asked, remember));
@@ -115,9 +146,9 @@ export async function acceptDecision(thread: Thread, asked: DecisionRequest, ext
       'agent.approval.decided',
       {
         toolCallId,
-        approved,
+        approved: true,
         ...(by && { by }),
-        ...(reason && { reason }),
+        ...words,
         ...(editedArguments !== undefined && { editedArguments, ...(digest && { digest }) }),
         ...(remembered && { remembered }),
       },
@@ -162,8 +193,14 @@ async function remembering(thread: Thread, asked: DecisionRequest, rules: Permis
   return rules;
 }
 
-/** Someone else may have decided, or the run may have ended, while an activity was asked. */
-function mustStillWait({ state }: Thread, asked: DecisionRequest): void {
+/** The run may have ended while an activity was asked; of runs of earlier code, someone else may have decided. */
+function mustStillWait(thread: Thread, asked: DecisionRequest): void {
+  if (!thread.state.facts?.oneDecision) return mustBeInTime(thread, asked);
+  const still = checkDecision(thread.state, asked);
+  if (!still.ok) refuseRequest(still.reason);
+}
+
+function mustBeInTime({ state }: Thread, asked: DecisionRequest): void {
   const still = checkDecision(state, asked);
   const reason = still.ok ? lateDecision(state, asked, Date.now()) : still.reason;
   if (reason !== undefined) refuseRequest(reason);
@@ -173,10 +210,10 @@ function refuseRequest(reason: string): never {
   throw ApplicationFailure.nonRetryable(reason, 'InvalidRequest');
 }
 
-function decideLimit(thread: Thread, { toolCallId, approved = true, by, reason, more }: DecisionRequest, extra: Extra): void {
+function decideLimit(thread: Thread, { toolCallId, approved = true, by, signed, reason, more }: Decided, extra: Extra): void {
   const { state, record } = thread;
   const { limit, max, scope } = (state.run as RunState).limitAsk as { limit: 'turns'; max: number; scope: 'run' };
-  const words = { ...(by && { by }), ...(reason && { reason }) };
+  const words = { ...(by && { by }), ...(signed && { signed }), ...(reason && { reason }) };
   goOnAfter(thread, () =>
     approved
       ? record('agent.limit.extended', { id: toolCallId, limit, max: max + (more ?? (max > 0 ? max : 1)), scope, ...words }, extra)

@@ -1,3 +1,4 @@
+import type { Attestation } from '../core/attestation';
 import type { DurableEventData } from '../core/event';
 import type { Extra } from '../core/evolve';
 import type { ToolCall } from '../core/message';
@@ -9,7 +10,7 @@ import type { Thread } from './thread';
 
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
-  'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by'
+  'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
 > & { messageId?: string; suspend?: Suspension };
 
 /** Records what came of a call of the current turn; once, whatever comes later. */
@@ -43,16 +44,17 @@ export function skipCalls(thread: Thread, why: string, which: (call: CallState) 
 export function refuseCall(
   thread: Thread,
   id: string,
-  words: { reason?: string; by?: string; stop?: boolean; source?: 'deadline' | 'hook' },
+  words: { reason?: string; by?: string; signed?: Attestation; stop?: boolean; source?: 'deadline' | 'hook' },
   extra: Extra = {},
 ): void {
-  const { reason, by, stop, source } = words;
+  const { reason, by, signed, stop, source } = words;
   thread.record(
     'agent.approval.decided',
     {
       toolCallId: id,
       approved: false,
       ...(by && { by }),
+      ...(signed && { signed }),
       ...(reason && { reason }),
       ...(source && { source }),
       ...(stop && { stop: true }),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import type { PermissionRule } from '../../src/core/tool';
 import { defineHooks } from '../../src/hooks';
 import { callTools, type ScriptedCall, say } from '../../src/testing/model-server';
 import { type ApprovalPolicy, createAskHuman, createPermissions, defineTool, filePermissionStore } from '../../src/tools';
@@ -74,6 +75,23 @@ const keeper = defineAgent({
   tools: [paying('pay', 'always'), paying('command', 'always')],
   permissions: createPermissions({ store: filePermissionStore(join(folder, 'rules.json')) }),
 });
+/** What is remembered for its agent is kept only once it is let through. */
+const slowly = { kept: [] as PermissionRule[], entered: () => {}, let: Promise.resolve() };
+const slowKeeper = defineAgent({
+  name: 'slow-keeper',
+  ...model,
+  tools: [paying('pay', 'always'), paying('escalates_later', { deadlineMs: later })],
+  permissions: createPermissions({
+    store: {
+      load: async () => [],
+      async add(_, rules) {
+        slowly.entered();
+        await slowly.let;
+        slowly.kept.push(...rules);
+      },
+    },
+  }),
+});
 const strict = defineAgent({
   name: 'strict',
   ...model,
@@ -122,7 +140,7 @@ const alone = defineAgent({
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [clerk, stern, keeper, strict, operator, bare, judged, alone], bus: true });
+  rig = await startRig({ script, agents: [clerk, stern, keeper, slowKeeper, strict, operator, bare, judged, alone], bus: true });
 });
 
 const call = (name: string, cents = 900, id = `call_${name}`): ScriptedCall => ({ name, args: { cents }, id });
@@ -415,6 +433,29 @@ describe('what is remembered', () => {
     );
     await ask(thread, 'approve', { toolCallId: 'call_pay' });
     await story(thread);
+  });
+
+  test.each([
+    ['somebody refuses', 'pay', (thread: Thread) => refusal(ask(thread, 'approve', { toolCallId: 'call_pay', approved: false }))],
+    ['its deadline passes', 'escalates_later', () => new Promise<string>((resolve) => setTimeout(resolve, later + 500, 'being decided'))],
+  ])('for the agent is kept only for a decision that holds: %s while it is being kept', async (_, tool, meanwhile) => {
+    const { thread } = await waiting(slowKeeper, [call(tool)]);
+    let letThrough = () => {};
+    slowly.let = new Promise((resolve) => {
+      letThrough = resolve;
+    });
+    const entered = new Promise<void>((resolve) => {
+      slowly.entered = resolve;
+    });
+    const approving = ask(thread, 'approve', { toolCallId: `call_${tool}`, by: 'dana', remember: 'agent' });
+    await entered;
+    expect(await meanwhile(thread)).toMatch(/being decided/);
+    letThrough();
+    await approving;
+    const log = await story(thread);
+    expect(ofType(log, 'agent.approval.decided').map(({ data }) => data)).toMatchObject([{ approved: true, by: 'dana' }]);
+    expect(ranIn(thread)).toHaveLength(1);
+    expect(slowly.kept.at(-1)).toEqual({ tool });
   });
 
   test.each([['operator'], ['bare']])(

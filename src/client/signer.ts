@@ -1,0 +1,46 @@
+import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { type SignableRequest, type SignedIn, statementOf } from '../core/attestation';
+import { cleanName } from '../core/people';
+
+/** Signs the decisions, outputs and answers that a client gives. */
+export interface DecisionSigner {
+  /** Who signs, where a decision does not say it with its own `by`. */
+  by?: string;
+  /** The signature over the UTF-8 of the statement, in the form that the worker's verifier reads. */
+  sign(statement: string): Promise<string> | string;
+}
+
+/**
+ * Signs with a private key of Ed25519, given as PEM or as a `KeyObject`. The signature is base64.
+ * @throws TypeError where it is no such key
+ */
+export function createSigner({ by, privateKey }: { by?: string; privateKey: string | KeyObject }): DecisionSigner {
+  const key = privateKeyOf(privateKey);
+  return Object.freeze({
+    ...(by && { by }),
+    sign: (statement: string) => sign(null, Buffer.from(statement, 'utf8'), key).toString('base64'),
+  });
+}
+
+function privateKeyOf(given: string | KeyObject): KeyObject {
+  let key: KeyObject;
+  try {
+    key = typeof given === 'string' ? createPrivateKey(given) : given;
+  } catch {
+    // What OpenSSL says of it may have parts of the key.
+    throw new TypeError('createSigner: privateKey is no private key in PEM. Make one with "longhaul keygen NAME".');
+  }
+  if (key.type === 'private' && key.asymmetricKeyType === 'ed25519') return key;
+  throw new TypeError(
+    `createSigner: privateKey is a ${key.type} key of ${key.asymmetricKeyType ?? 'no known type'}; use a private key of Ed25519.`,
+  );
+}
+
+/** A request with its signature. What is not said is left out, as JSON does, so that the thread makes the same statement of it. */
+export async function signed<R extends SignableRequest>(signer: DecisionSigner, request: R, at: SignedIn): Promise<R['content']> {
+  const by = request.content.by ?? signer.by;
+  const content = JSON.parse(JSON.stringify({ ...request.content, ...(by !== undefined && { by: cleanName(by) }) }));
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const statement = statementOf({ name: request.name, content } as SignableRequest, at, sha256);
+  return { ...content, signature: await signer.sign(statement) };
+}

@@ -1,0 +1,72 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { DecisionVerifier } from '../activities';
+import { isObject } from '../core/json';
+import { checkPerson, cleanName, nameKey } from '../core/people';
+
+export interface SignerKeys {
+  /** Of Ed25519: PEM, or the base64 of its DER (SPKI), as `longhaul keygen` prints it. Several while a key is being replaced. */
+  publicKey: string | string[];
+  /** The groups that this person is in. */
+  groups?: string[];
+}
+
+/**
+ * Knows people by their public keys, each under their name.
+ * @throws TypeError where a name, a key or a group is none
+ */
+export function createVerifier(people: Record<string, SignerKeys>): DecisionVerifier {
+  const known = new Map<string, { by: string; groups: string[]; keys: KeyObject[] }>();
+  for (const [name, entry] of Object.entries(people)) {
+    const wrong = checkPerson('the name', name) ?? (known.has(nameKey(name)) ? 'the name is that of another' : undefined);
+    if (wrong) throw new TypeError(`createVerifier: ${JSON.stringify(name)}: ${wrong}`);
+    known.set(nameKey(name), { by: cleanName(name), ...readKeys(name, entry) });
+  }
+  if (known.size === 0) throw new TypeError('createVerifier: nobody is named, so nobody could decide anything.');
+  return Object.freeze({
+    verify({ statement, signature, by }: { statement: string; signature: string; by: string }) {
+      const person = known.get(nameKey(by));
+      const text = Buffer.from(statement, 'utf8');
+      const bytes = Buffer.from(signature, 'base64');
+      if (!person?.keys.some((key) => verify(null, text, key, bytes))) return undefined;
+      return { by: person.by, groups: person.groups };
+    },
+  });
+}
+
+/** The verifier of a JSON file: `{ "<name>": { "publicKey": "…", "groups": ["…"] } }`. */
+export function verifierOf(file: string): DecisionVerifier {
+  try {
+    const people: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (!isObject(people)) throw new TypeError('it must be an object of people by their names');
+    return createVerifier(people as Record<string, SignerKeys>);
+  } catch (cause) {
+    throw new Error(`The signers' file ${file} can't be used: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function readKeys(name: string, entry: unknown): { groups: string[]; keys: KeyObject[] } {
+  const { publicKey, groups = [] } = isObject(entry) ? entry : {};
+  if (!Array.isArray(groups) || groups.some((group) => checkPerson('a group', group) !== undefined)) {
+    throw new TypeError(`createVerifier: "${name}": groups must be a list of names`);
+  }
+  const given = [publicKey].flat();
+  if (given.length === 0) throw new TypeError(`createVerifier: "${name}" has no key`);
+  return { groups: groups.map(cleanName), keys: given.map((key) => readKey(name, key)) };
+}
+
+function readKey(name: string, given: unknown): KeyObject {
+  const text = typeof given === 'string' ? given.trim() : '';
+  let key: KeyObject | undefined;
+  try {
+    key = text.startsWith('-----')
+      ? createPublicKey(text)
+      : createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
+  } catch {
+    // Said below.
+  }
+  if (text.includes('PRIVATE') || key?.asymmetricKeyType !== 'ed25519') {
+    throw new TypeError(`createVerifier: "${name}": publicKey is no public key of Ed25519, in PEM or as the base64 of its DER`);
+  }
+  return key;
+}

@@ -1,0 +1,235 @@
+import { createHash, generateKeyPairSync, verify } from 'node:crypto';
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import { createSigner, type DecisionSigner, LonghaulClient, type Thread } from '../../src/client';
+import { statementOf } from '../../src/core/attestation';
+import type { DurableEvent, PendingCall } from '../../src/core/event';
+import type { DecisionRequest } from '../../src/core/requests';
+import { callTools, type ScriptedCall, say } from '../../src/testing/model-server';
+import { createAskHuman, defineTool } from '../../src/tools';
+import { createVerifier } from '../../src/worker';
+import { type Rig, startRig } from '../support/rig';
+import { ask, happened, reaches, refusal } from './asking';
+import { ofType, scenes, story } from './scenes';
+
+const { script, scene } = scenes();
+const people = Object.fromEntries(['dana', 'eve', 'mallory'].map((name) => [name, generateKeyPairSync('ed25519')]));
+const pem = (name: string) => people[name]?.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+const publicPem = (name: string) => people[name]?.publicKey.export({ format: 'pem', type: 'spki' }) as string;
+const signerOf = (name: string, by = name) => createSigner({ by, privateKey: pem(name) });
+
+const pay = (name: string, approval: Parameters<typeof defineTool>[0]['approval']) =>
+  defineTool({
+    name,
+    description: 'Pays.',
+    input: z.object({ cents: z.number() }),
+    approval,
+    execute: ({ cents }) => `paid ${cents}`,
+  });
+const clerk = defineAgent({
+  name: 'clerk',
+  model: 'test-model',
+  instructions: 'Pay.',
+  tools: [
+    pay('pay', 'always'),
+    pay('finance_pays', { groups: ['finance'] }),
+    pay('two_pay', { approvers: 2 }),
+    createAskHuman(),
+    defineTool({ name: 'fetch', description: 'Is done outside.', input: z.object({}) }),
+  ],
+});
+const spender = defineAgent({
+  name: 'spender',
+  model: 'test-model',
+  instructions: 'Spend.',
+  limits: { turns: 1 },
+  atLimit: 'ask',
+  tools: [pay('free', 'never')],
+});
+
+let rig: Rig;
+let clients: Record<'dana' | 'eve' | 'mallory' | 'posing', LonghaulClient>;
+let down = false;
+beforeAll(async () => {
+  const keys = createVerifier({
+    dana: { publicKey: publicPem('dana'), groups: ['leads'] },
+    Eve: { publicKey: publicPem('eve'), groups: ['finance'] },
+  });
+  const verifier = {
+    verify(signed: { statement: string; signature: string; by: string }) {
+      if (down) throw new Error('the directory is away');
+      return keys.verify(signed);
+    },
+  };
+  rig = await startRig({ script, agents: [clerk, spender], worker: { verifier } });
+  const as = (signer: DecisionSigner) =>
+    new LonghaulClient(rig.client.temporal, { ...rig.client.options, taskQueue: rig.taskQueue, signer });
+  clients = {
+    dana: as(signerOf('dana')),
+    eve: as(signerOf('eve')),
+    mallory: as(signerOf('mallory')),
+    posing: as(signerOf('mallory', 'dana')),
+  };
+});
+
+const call = (name: string, args: object = { cents: 900 }): ScriptedCall => ({ name, args, id: `call_${name}` });
+
+async function waiting(calls: ScriptedCall[], agent = 'clerk'): Promise<{ thread: Thread; pending: PendingCall[] }> {
+  const thread = await rig.client.start(agent, scene([callTools(calls), say('done')]));
+  const { pending } = await reaches(thread, 'requires_action');
+  return { thread, pending };
+}
+
+const as = (who: keyof typeof clients, thread: Thread) => clients[who].attach(thread.id);
+
+function statementHolds({ signed }: { signed?: { statement: string; signature: string } }, name: string): Record<string, unknown> {
+  const { statement, signature } = signed ?? { statement: '{}', signature: '' };
+  expect(verify(null, Buffer.from(statement), publicPem(name), Buffer.from(signature, 'base64'))).toBe(true);
+  return JSON.parse(statement);
+}
+
+test('what was signed by someone who is known counts, and the log keeps what was signed, by whom', async () => {
+  const { thread, pending } = await waiting([call('pay')]);
+  await as('dana', thread).approve('call_pay', { reason: 'it is due' });
+  const log = await story(thread);
+  const [{ data }] = ofType(log, 'agent.approval.decided') as [DurableEvent<'agent.approval.decided'>];
+  expect(data).toMatchObject({ approved: true, by: 'dana', reason: 'it is due' });
+  expect(statementHolds(data, 'dana')).toEqual({
+    version: 'longhaul-decision-1',
+    request: 'approve',
+    threadId: thread.id,
+    runId: log.find((event) => event.runId)?.runId,
+    digest: pending[0]?.digest,
+    by: 'dana',
+    toolCallId: 'call_pay',
+    approved: true,
+    reason: 'it is due',
+  });
+  expect(ofType(log, 'agent.tool.execution.completed')[0]?.data).toMatchObject({ status: 'success' });
+});
+
+test.each([
+  ['nobody signed it', (thread: Thread) => rig.client.attach(thread.id).approve('call_pay', { by: 'dana' }), /takes signed decisions only/],
+  ['its signer is not known', (thread: Thread) => as('mallory', thread).approve('call_pay'), /not one of "mallory"/],
+  ['somebody signed it in the name of another', (thread: Thread) => as('posing', thread).approve('call_pay'), /not one of "dana"/],
+  [
+    'the signature is of another form',
+    (thread: Thread) => ask(thread, 'approve', { toolCallId: 'call_pay', by: 'dana', signature: { a: 1 } }),
+    /takes signed/,
+  ],
+  [
+    'a refusal is not signed',
+    (thread: Thread) => rig.client.attach(thread.id).reject('call_pay', { by: 'dana' }),
+    /takes signed decisions only/,
+  ],
+])('a decision does not count where %s; the call still waits', async (_, decide, words) => {
+  const { thread } = await waiting([call('pay')]);
+  const refused = await decide(thread).then(
+    () => 'it was accepted',
+    (error) => `${error.message} ${error.cause?.message}`,
+  );
+  expect(refused).toMatch(words);
+  expect(await thread.pending()).toHaveLength(1);
+  await as('dana', thread).reject('call_pay');
+  expect(ofType(await story(thread), 'agent.approval.decided')).toHaveLength(1);
+});
+
+test('a signature is good for one decision on one call of one run, and for nothing else', async () => {
+  const { thread } = await waiting([call('pay')]);
+  const other = await waiting([call('pay')]);
+  const { runId, pending } = await thread.status();
+  const digest = pending[0]?.digest as string;
+  const content: DecisionRequest = { toolCallId: 'call_pay', approved: false, by: 'dana' };
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const statement = statementOf({ name: 'approve', content }, { threadId: thread.id, runId: runId ?? '', digest }, sha256);
+  const signature = (await signerOf('dana').sign(statement)) as string;
+  // What was signed is a refusal.
+  for (const changed of [{ approved: true }, { reason: 'more' }, { stop: true }]) {
+    expect(await refusal(ask(thread, 'approve', { ...content, ...changed, signature }))).toMatch(/not one of "dana"/);
+  }
+  expect(await refusal(ask(other.thread, 'approve', { ...content, signature }))).toMatch(/not one of "dana"/);
+  await ask(thread, 'approve', { ...content, signature });
+  expect(ofType(await story(thread), 'agent.approval.decided')[0]?.data).toMatchObject({ approved: false, by: 'dana' });
+  await as('dana', other.thread).reject('call_pay');
+  await other.thread.result();
+});
+
+test('the groups of a signer are those of the verifier, whatever the decision says', async () => {
+  const { thread } = await waiting([call('finance_pays')]);
+  await expect(as('dana', thread).approve('call_finance_pays', { groups: ['finance'] })).rejects.toThrow(
+    /for members of "finance" to answer/,
+  );
+  await as('eve', thread).approve('call_finance_pays');
+  expect(ofType(await story(thread), 'agent.approval.decided')[0]?.data).toMatchObject({ by: 'Eve', approved: true });
+});
+
+test('several who must agree sign each for themselves', async () => {
+  const { thread } = await waiting([call('two_pay')]);
+  await as('dana', thread).approve('call_two_pay');
+  await expect(as('dana', thread).approve('call_two_pay')).rejects.toThrow(/has agreed .* already/);
+  await as('eve', thread).approve('call_two_pay');
+  const log = await story(thread);
+  statementHolds(ofType(log, 'agent.approval.voted')[0]?.data as object, 'dana');
+  statementHolds(ofType(log, 'agent.approval.decided')[0]?.data as object, 'eve');
+});
+
+test('outputs and answers are signed, too, each by itself', async () => {
+  const { thread } = await waiting([call('fetch', {}), call('ask_human', { question: 'Which?' })]);
+  const outputs = [{ toolCallId: 'call_fetch', output: { a: 1 } }];
+  await expect(rig.client.attach(thread.id).submitToolOutputs(outputs, { by: 'dana' })).rejects.toThrow(/takes signed outputs only/);
+  await expect(as('dana', thread).submitToolOutputs([...outputs, { toolCallId: 'call_ask_human', output: 'b' }])).rejects.toThrow(
+    /by itself/,
+  );
+  await as('dana', thread).submitToolOutputs(outputs);
+  await as('eve', thread).answer('call_ask_human', 'the red one');
+  const done = ofType(await story(thread), 'agent.tool.execution.completed').map(({ data }) => data);
+  const sha256 = (json: string) => `sha256:${createHash('sha256').update(json).digest('hex')}`;
+  expect(statementHolds(done[0] ?? {}, 'dana')).toMatchObject({ toolCallId: 'call_fetch', output: sha256('{"a":1}') });
+  expect(statementHolds(done[1] ?? {}, 'eve')).toMatchObject({ toolCallId: 'call_ask_human', output: sha256('"the red one"') });
+});
+
+test('edited arguments are signed by their hash, and more of a limit by its number', async () => {
+  const { thread } = await waiting([call('pay')]);
+  await as('dana', thread).approve('call_pay', { arguments: { cents: 1 } });
+  const [decided] = ofType(await story(thread), 'agent.approval.decided');
+  expect(statementHolds(decided?.data ?? {}, 'dana').arguments).toBe(`sha256:${createHash('sha256').update('{"cents":1}').digest('hex')}`);
+  const spending = await waiting([call('free')], 'spender');
+  const id = spending.pending[0]?.toolCallId as string;
+  await expect(rig.client.attach(spending.thread.id).approve(id, { by: 'dana' })).rejects.toThrow(/takes signed decisions only/);
+  await as('dana', spending.thread).approve(id, { more: 3 });
+  const [extended] = ofType(await story(spending.thread), 'agent.limit.extended');
+  expect(extended?.data).toMatchObject({ by: 'dana', max: 4 });
+  expect(statementHolds(extended?.data ?? {}, 'dana').more).toBe(3);
+});
+
+test('asked again under its id, a signed decision is answered as before', async () => {
+  const thread = await rig.client.start('clerk', scene([callTools([call('pay')]), say('done')]), { mode: 'conversation' });
+  await reaches(thread, 'requires_action');
+  const receipt = await as('dana', thread).approve('call_pay', { id: 'mine' });
+  await reaches(thread, 'idle');
+  expect(await as('dana', thread).approve('call_pay', { id: 'mine' })).toEqual(receipt);
+  await thread.close();
+  expect(ofType(await story(thread), 'agent.approval.decided')).toHaveLength(1);
+});
+
+test('a signal is held to the same', async () => {
+  const { thread } = await waiting([call('pay')]);
+  const handle = thread.client.temporal.workflow.getHandle(thread.id);
+  await handle.signal('approve', { toolCallId: 'call_pay', by: 'dana' });
+  await handle.signal('approve', { toolCallId: 'call_pay', by: 'dana', signature: 'bm8=' });
+  await happened(thread, 'agent.request.rejected', 2);
+  expect(await thread.pending()).toHaveLength(1);
+  await as('dana', thread).approve('call_pay');
+  await story(thread);
+});
+
+test('where the verifier is away, nothing is decided, and the error says so', async () => {
+  const { thread } = await waiting([call('pay')]);
+  down = true;
+  await expect(as('dana', thread).approve('call_pay')).rejects.toThrow(
+    /could not be checked: the directory is away; what was asked still waits/,
+  );
+  down = false;
+  await as('dana', thread).approve('call_pay');
+  await story(thread);
+});
