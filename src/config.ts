@@ -15,8 +15,6 @@ export interface Config {
   pricesFile?: string;
   /** `LONGHAUL_SIGNERS`: a JSON file of the people whose signed decisions a worker takes, and no others. */
   signersFile?: string;
-  /** `LONGHAUL_SIGNING_KEY`: the file of the private key with which the CLI signs decisions. */
-  signingKeyFile?: string;
   /** `LONGHAUL_LIVE_TEXT_MS`: how often a worker process puts the growing text of answers into heartbeats. */
   liveTextMs?: number;
   /** `LONGHAUL_DRAIN_MS`: how long steps may go on after a worker process was told to stop. */
@@ -57,12 +55,16 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     mode: read('LONGHAUL_MODE'),
     pricesFile: read('LONGHAUL_PRICES'),
     signersFile: read('LONGHAUL_SIGNERS'),
-    signingKeyFile: read('LONGHAUL_SIGNING_KEY'),
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
     drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),
     costLimitUsd: dollars('LLM_COST_LIMIT', read('LLM_COST_LIMIT')),
     passEnv: read('LONGHAUL_PASS_ENV')?.split(/[\s,]+/) ?? [],
   };
+}
+
+/** `LONGHAUL_SIGNING_KEY`: the file of the private key with which the CLI signs decisions. No worker reads it. */
+export function readSigningKeyFile(env: Record<string, string | undefined> = process.env): string | undefined {
+  return env.LONGHAUL_SIGNING_KEY?.trim() || undefined;
 }
 
 function withKey(apiKey: string | undefined, settings: OpenAiConfig): OpenAiConfig {

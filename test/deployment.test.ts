@@ -16,6 +16,7 @@ interface Service {
   entrypoint?: string[];
   ports?: string[];
   volumes?: string[];
+  networks?: string[];
   healthcheck?: { test: string[] };
   restart?: string;
 }
@@ -83,6 +84,18 @@ describe('docker-compose.yml', () => {
     const variablesRead = [...read('src/config.ts').matchAll(/read\('([A-Z_]+)'\)/g)].map(([, name]) => name ?? '');
     expect(variablesRead).toContain('OPENAI_API_KEY');
     expect(Object.keys(services.worker?.environment ?? {})).toEqual(expect.arrayContaining(variablesRead));
+  });
+
+  test('keeps tools off the network of the database', () => {
+    const networks = (name: string) => services[name]?.networks ?? [];
+    expect(networks('postgres')).toEqual(['database']);
+    expect(Object.keys(services).filter((name) => networks(name).includes('database'))).toEqual([
+      'postgres',
+      'temporal-schema',
+      'temporal',
+    ]);
+    expect(networks('worker')).toEqual(['temporal']);
+    expect(Object.keys(services).filter((name) => networks(name).length === 0)).toEqual([]);
   });
 
   test('publishes on loopback only, on ports that differ, to ports that the service listens on', () => {

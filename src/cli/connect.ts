@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ClientOptions, createSigner, type DecisionSigner, LonghaulClient } from '../client';
-import { readConfig } from '../config';
+import { readSigningKeyFile } from '../config';
 import { UsageError } from './exit';
 
 /** Does something with a client, and closes it whatever comes of it. */
@@ -15,7 +15,7 @@ export async function withClient<T>(options: ClientOptions, work: (client: Longh
 }
 
 function configuredSigner(): DecisionSigner | undefined {
-  const { signingKeyFile } = readConfig();
+  const signingKeyFile = readSigningKeyFile();
   if (signingKeyFile === undefined) return undefined;
   try {
     return createSigner({ privateKey: readFileSync(signingKeyFile, 'utf8') });

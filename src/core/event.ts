@@ -80,7 +80,7 @@ export interface DurableEventData {
    */
   'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & Asked;
   /** One of several people who must agree did. */
-  'agent.approval.voted': { toolCallId: string; by: string; reason?: string; outstanding: number; signed?: Attestation };
+  'agent.approval.voted': { toolCallId: string; by: string; signed?: Attestation; reason?: string; outstanding: number };
   /** The deadline passed: others are asked, or the same again. */
   'agent.approval.escalated': { toolCallId: string; groups?: string[]; dueAt?: string };
   /** `source`: no person did. `editedArguments` take the place of the model's. `signed`: what `by` signed, where the worker demands it. */

@@ -8,7 +8,7 @@ import { callTools, say, slowly } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { collect, type Rig, startRig, until } from '../support/rig';
 import { closeBeforeServers, startServer } from '../support/temporal';
-import { scenes } from '../workflows/scenes';
+import { requestsOf, scenes } from '../workflows/scenes';
 
 const { script, scene } = scenes();
 const ask = defineTool({ name: 'ask', description: 'Needs a person.', input: z.object({}), approval: 'always', execute: () => 'asked' });
@@ -92,7 +92,13 @@ test('a watched thread at rest costs one request for each time that the server h
 test('a run with one streamed model call costs a reader two queries, and the text shows that it is watched', async () => {
   const { client, of } = await counting(rig);
   const text = Array.from({ length: 30 }, (_, i) => `word${i}`).join(' ');
-  const thread = await client.start(agent, scene([slowly(say(text), { chunkMs: 100, chunkSize: 10 })]));
+  const said = scene([slowly(say(text), { chunkMs: 100, chunkSize: 10 })]);
+  const thread = await client.start(agent, said);
+  // A worker that is slow to begin costs one more: the reader looks what it is about.
+  await until(
+    () => requestsOf(rig, said).length,
+    (n) => n === 1,
+  );
   const events = await collect(thread.events());
   expect(events.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: text } });
   expect(of(query)).toBeLessThanOrEqual(2);
