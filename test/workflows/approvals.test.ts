@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { callDigest } from '../../src/activities/call-digest';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
 import type { PermissionRule } from '../../src/core/tool';
@@ -126,6 +127,7 @@ const judge = defineHooks({
       if (cents === 6) return { ask: { users: ['kim'], reason: 'it is odd' } };
       if (cents === 7) return { approved: false, reason: 'and that is that', stop: true };
       if (cents === 8) return { approved: true, args: { cents: -8 } };
+      if (cents === 9) return { ask: { users: ['kim'] }, args: { cents: 99 } };
       return own ? undefined : { approved: false, reason: 'UI confirm not supported' };
     },
   },
@@ -578,6 +580,17 @@ describe('a hook of approve:tool', () => {
     await ask(thread, 'approve', { toolCallId: 'call_free', by: 'kim' });
     await story(thread);
     expect(ranIn(thread)).toHaveLength(1);
+  });
+
+  test('that changes the arguments and asks has people see the changed ones, and their digest', async () => {
+    const { thread } = await waiting(judged, [call('pay', 9)]);
+    const [shown] = await thread.pending();
+    expect(shown).toMatchObject({ arguments: '{"cents":99}', users: ['kim'] });
+    expect(shown?.digest).toBe(callDigest(thread.id, { id: 'call_pay', name: 'pay', arguments: '' }, '{"cents":99}'));
+    expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_pay', by: 'kim', expect: '0'.repeat(16) }))).toMatch(/was expected/);
+    await ask(thread, 'approve', { toolCallId: 'call_pay', by: 'kim', expect: shown?.digest });
+    await story(thread);
+    expect(ranIn(thread)).toEqual([{ tool: 'pay', args: { cents: 99 } }]);
   });
 
   test('[B171] that says no and stop ends the run, without open calls', async () => {
