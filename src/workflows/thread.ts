@@ -22,6 +22,8 @@ export interface Thread {
   eager: boolean;
   /** The calls that somebody has approved, and the approval is still being carried out. No state: nothing is handed over meanwhile. */
   deciding: Set<string>;
+  /** Signatures that are being checked. */
+  attesting: number;
   /** Whether one is under way. */
   asking?: boolean;
   /** How often heartbeats failed to come in time in this run: each lengthens the timeout of its next steps. */
@@ -61,6 +63,7 @@ export function openThread(input: ThreadInput, carried?: ThreadState): Thread {
     scope: new CancellationScope(),
     eager: true,
     deciding: new Set(),
+    attesting: 0,
     alarms: 0,
     delivered: state.delivered,
     compactionTold: 0,

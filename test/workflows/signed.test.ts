@@ -9,7 +9,7 @@ import { callTools, type ScriptedCall, say } from '../../src/testing/model-serve
 import { createAskHuman, defineTool } from '../../src/tools';
 import { createVerifier } from '../../src/worker';
 import { type Rig, startRig } from '../support/rig';
-import { ask, happened, reaches, refusal } from './asking';
+import { ask, happened, reaches, refusal, standsStill } from './asking';
 import { ofType, scenes, story } from './scenes';
 
 const { script, scene } = scenes();
@@ -221,6 +221,22 @@ test('a signal is held to the same', async () => {
   expect(await thread.pending()).toHaveLength(1);
   await as('dana', thread).approve('call_pay');
   await story(thread);
+});
+
+test('of signatures that come all at once only so many are checked, fewer than the server bears in one task', async () => {
+  const { thread } = await waiting([call('pay')]);
+  await Promise.all(rig.workers.map((worker) => worker.stop()));
+  const handle = thread.client.temporal.workflow.getHandle(thread.id);
+  const forged = { toolCallId: 'call_pay', by: 'dana', signature: 'bm8=' };
+  await Promise.all(Array.from({ length: 120 }, () => handle.signal('approve', forged)));
+  await rig.addWorker();
+  await standsStill(thread);
+  await as('dana', thread).approve('call_pay');
+  const log = await story(thread);
+  const reasons = ofType(log, 'agent.request.rejected').map(({ data }) => data.reason);
+  expect(reasons.filter((reason) => reason.includes('50 signatures are being checked'))).toHaveLength(70);
+  expect(reasons.filter((reason) => reason.includes('not one of "dana"'))).toHaveLength(50);
+  expect(ofType(log, 'agent.approval.decided').map(({ data }) => data)).toMatchObject([{ approved: true, by: 'dana' }]);
 });
 
 test('where the verifier is away, nothing is decided, and the error says so', async () => {
