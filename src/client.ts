@@ -25,6 +25,7 @@ export type { Audit, AuditEntry, AuditFact } from './client/audit';
 export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
 export type { InboxFilter, InboxItem } from './client/inbox';
+export type { ParsedResult, StandardSchema } from './client/parse-output';
 export type { ResultOptions } from './client/result';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 

@@ -12,6 +12,7 @@ import { type Audit, auditOf } from './audit';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
+import { checkSchema, type ParsedResult, parsed, type StandardSchema } from './parse-output';
 import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
@@ -180,11 +181,16 @@ export class Thread {
 
   /**
    * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's. Waits out
-   * a Temporal server that is away, however long.
-   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`
+   * a Temporal server that is away, however long. With `schema`, such as `agent.output`, the output comes parsed, too.
+   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`; with `schema` also
+   * `output-invalid` (the output does not fit it)
    */
-  result(options: ResultOptions = {}): Promise<ThreadResult> {
-    return awaitResult(this, options);
+  result<Value>(options: ResultOptions & { schema: StandardSchema<Value> }): Promise<ParsedResult<Value>>;
+  result(options?: ResultOptions): Promise<ThreadResult>;
+  async result({ schema, ...options }: ResultOptions & { schema?: StandardSchema<unknown> } = {}): Promise<ThreadResult> {
+    if (schema) checkSchema(schema);
+    const result = await awaitResult(this, options);
+    return schema ? parsed(this.id, schema, result) : result;
   }
 
   async #unlessOver(error: unknown): Promise<void> {
