@@ -16,6 +16,7 @@ import { defaultModels, type Models } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import type { Dependencies } from '../tools/define-tool';
 import { dataConverter, workflowBundleOptions } from '../workflow-bundle';
+import { checkDependencies } from './check-dependencies';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
 
@@ -105,6 +106,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   checkNumbers({ takeoverMs, liveTextMs, drainMs, maxConcurrentSteps, transcriptCacheSize: options.transcriptCacheSize });
   if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
+  const { dependencies = {} } = options;
+  const wrong = checkDependencies(dependencies);
+  if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
@@ -117,7 +121,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     bus,
     transcripts: new TranscriptCache(options.transcriptCacheSize),
     workspace,
-    dependencies: options.dependencies ?? {},
+    dependencies,
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,
