@@ -46,7 +46,7 @@ export class Thread {
    * next run of a conversation; only the last may say what that run is to do differently. With `id`, exactly once.
    */
   send(input: Content, options: SendOptions = {}): Promise<Receipt> {
-    return this.#request('sendMessage', { input, ...options });
+    return this.#request('sendMessage', { input, ...options }, 'send');
   }
 
   /** What became of a message, by its id; null where none of this id came, or 200 other messages since. */
@@ -65,12 +65,12 @@ export class Thread {
 
   /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
   reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
-    return this.#request('approve', { toolCallId, approved: false, ...decision });
+    return this.#request('approve', { toolCallId, approved: false, ...decision }, 'reject');
   }
 
   /** Answers a question. */
   answer(toolCallId: string, text: string, who: Answer = {}): Promise<Receipt> {
-    return this.submitToolOutputs([{ toolCallId, output: text }], who);
+    return this.#request('submitToolOutputs', { outputs: [{ toolCallId, output: text }], ...who }, 'answer');
   }
 
   /** Answers calls of tools that are executed outside. */
@@ -208,14 +208,15 @@ export class Thread {
     }
   }
 
-  async #request(name: keyof typeof updates, payload: object): Promise<Receipt> {
+  /** `method`: by whose name errors speak of it. */
+  async #request(name: keyof typeof updates, payload: object, method: string = name): Promise<Receipt> {
     const { temporal, options } = this.client;
     const json = JSON.stringify(payload) ?? '';
     const bytes = Buffer.byteLength(json);
     if (bytes > largestRequest) {
       throw new LonghaulError(
         'request-refused',
-        `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
+        `${method} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
       );
     }
     // One id for all tries: a request that was accepted while its answer got lost is not carried out twice, by the server nor, where the
@@ -226,10 +227,10 @@ export class Thread {
     const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
     const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs, passes: passesByItself };
     try {
-      return await persistForWorker(temporal.connection, name, update, patience);
+      return await persistForWorker(temporal.connection, method, update, patience);
     } catch (error) {
-      const why = explain(this.id, name, error);
-      throw codeOf(why) === 'no-worker' ? noWorker(this.id, name, error, { asked: true }) : why;
+      const why = explain(this.id, method, error);
+      throw codeOf(why) === 'no-worker' ? noWorker(this.id, method, error, { asked: true }) : why;
     }
   }
 

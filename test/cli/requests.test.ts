@@ -154,6 +154,27 @@ test('events begin where they are asked to, and stop at what there is', async ()
   expect(events.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
 });
 
+test('what a thread refuses is told in the names of the command and its options', async () => {
+  const { thread, call } = await waiting('look');
+  const { toolCallId } = call;
+  expectOneLine(await command('answer', thread.id, 'none', 'blue'), /^error: answer was refused by thread "\S+": "none" does not wait/);
+  expectOneLine(await command('submit', thread.id, 'none', 'blue'), /^error: submit was refused by thread "\S+": "none" does not wait/);
+  expectOneLine(await command('reject', thread.id, toolCallId), /^error: reject was refused by thread/);
+  expectOneLine(
+    await command('send', thread.id, 'x', '--id', 'two words'),
+    /^error: send was refused by thread .*: --id must be 1 to 128 letters/,
+  );
+  expectOneLine(await command('send', thread.id, 'x', '--after-run'), /; start a conversation, or leave out --after-run$/);
+  expectOneLine(await command('reject', thread.id, toolCallId, '--reason', 'x'.repeat(5_000)), /: --reason has 5000 characters/);
+  await thread.cancel();
+  const { thread: other, call: asked } = await waiting('deploy');
+  expectOneLine(
+    await command('approve', other.id, asked.toolCallId, '--more', '3'),
+    /: --more is for a limit that a person is asked about/,
+  );
+  await other.cancel();
+});
+
 test('approve prints what it approves, and approves nothing else', async () => {
   const { thread, call } = await waiting('deploy');
   const other = await command('approve', thread.id, call.toolCallId, '--expect', '0000000000000000');
@@ -203,12 +224,14 @@ test('list shows threads, and a filter that makes no sense is a usage error', as
   const wrong = await command('list', '--query', 'Nonsense = 1');
   expectOneLine(wrong, /^error: list: the server did not understand the filter: .*Nonsense/);
   expect(wrong.code).toBe(2);
+  expectOneLine(await command('list', '--query', "AgentName = 'x' ANDD 1"), /syntax error at its character 17, near 'ANDD'$/);
+  expectOneLine(await command('replay', '--query', 'AgentName = '), /^error: replay: .* syntax error at its end$/);
   await thread.cancel();
 });
 
 test('without a worker a request ends with a clear word, and show still tells what the server knows', async () => {
   const [sent, shown] = await Promise.all([alone.sent.ended, alone.shown.ended]);
-  expectOneLine(sent, /^error: sendMessage: no worker answers for thread .*The thread is safe/);
+  expectOneLine(sent, /^error: send: no worker answers for thread .*The thread is safe/);
   expect(sent.code).toBe(1);
   expect(shown.stdout).toContain(`queue      nobody-${rig.taskQueue}`);
   expect(shown.stderr).toMatch(/no worker answers/);
