@@ -9,6 +9,7 @@ import { endSoon } from '../worker/process';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
+import { givenText } from './given-text';
 import { watch } from './run';
 import { type Part, paint, Styled, styled } from './styled';
 import { note } from './terminal';
@@ -29,10 +30,11 @@ export interface DevOptions {
  * reader share a bus, so that its words come as the model says them. Then everything ends. It also ends, with an error, when the server
  * can't be kept up or the worker fails.
  */
-export async function dev(input: string | undefined, options: DevOptions): Promise<void> {
+export async function dev(task: string | undefined, options: DevOptions): Promise<void> {
   const withWorker = options.worker !== false;
-  if (!withWorker) refuseWithoutWorker(input);
+  if (!withWorker) refuseWithoutWorker(task);
   // Before anything is started, so that a wrong file costs nothing.
+  const input = task === undefined ? undefined : await givenText(task, 'the task');
   const configured = withWorker ? configuredAgents({ file: options.agents, mode: options.mode }) : undefined;
   const server = await startDevServer(options);
   // What a worker says of a server that was stopped under it would stand after the reason.

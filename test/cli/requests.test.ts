@@ -94,6 +94,36 @@ test('submit reads the output from standard input', async () => {
   expect((await thread.result()).output).toContain('from a pipe');
 });
 
+test.each([
+  ['send', ['T']],
+  ['reply', ['C']],
+  ['answer', ['T', 'call_1']],
+  ['submit', ['T', 'call_1']],
+  ['submit', ['--text', 'T', 'call_1']],
+  ['run', []],
+  ['dev', []],
+])('a blank text, or one that is no UTF-8, is a usage error of %s %j, and nothing is sent', async (name, before) => {
+  // Nothing listens there: what is refused needs no server.
+  const nowhere = { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } };
+  for (const [ended, words] of [
+    [await longhaul([name, ...before, ' '], nowhere), /^error: the \w+ is blank; nothing was sent$/],
+    [await longhaul([name, ...before, '-'], { ...nowhere, input: '\n' }), /^error: the \w+ is blank; nothing was sent$/],
+    [
+      await longhaul([name, ...before, '-'], { ...nowhere, input: Buffer.from([0x68, 0x69, 0xff, 0xfe]) }),
+      /^error: standard input is not UTF-8/,
+    ],
+  ] as const) {
+    expectOneLine(ended, words);
+    expect(ended.code).toBe(2);
+  }
+});
+
+test('submit sends an empty text as JSON', async () => {
+  const { thread, call } = await waiting('look');
+  expect(await command('submit', thread.id, call.toolCallId, '""')).toMatchObject({ code: 0 });
+  expect((await thread.result()).output).toBe('The last word was: (no output)');
+});
+
 test('broken JSON is a usage error, and nothing is sent', async () => {
   const { thread, call } = await waiting('look');
   for (const args of [
