@@ -118,7 +118,7 @@ export class LonghaulClient {
           args: [request],
           memo: { agent: name, request: digest },
           staticSummary: summary(`${name}: ${task.slice(0, 500)}`),
-          ...(task.length > 100 && { staticDetails: taskDetails(task) }),
+          staticDetails: taskDetails(task),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
         });
