@@ -82,10 +82,19 @@ export async function main({
       for (const item of await client.pending({ agent: 'sales' })) await answer(client, item, print);
       await Promise.race([result, sleep(250)]);
     }
-    return (await result).output;
+    const { output } = await result;
+    print(output);
+    return output;
   } finally {
     await client.close();
     worker.shutdown();
     await working;
   }
+}
+
+if (require.main === module) {
+  main({ ...(process.argv[2] && { input: process.argv[2] }) }).catch((error) => {
+    console.error(error);
+    process.exitCode = 1;
+  });
 }

@@ -26,6 +26,7 @@ export type { Audit, AuditEntry, AuditFact } from './client/audit';
 export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
 export type { InboxFilter, InboxItem } from './client/inbox';
+export type { ParsedResult, StandardSchema } from './client/parse-output';
 export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
@@ -121,7 +122,7 @@ export class LonghaulClient {
           args: [request],
           memo: { agent: name, request: digest },
           staticSummary: summary(`${name}: ${task.slice(0, 500)}`),
-          ...(task.length > 100 && { staticDetails: taskDetails(task) }),
+          staticDetails: taskDetails(task),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
         });

@@ -1,4 +1,9 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { promisify } from 'node:util';
 import { z } from 'zod';
 import { main as bareClient } from '../examples/bare-client';
 import { main as chat } from '../examples/chat';
@@ -9,10 +14,10 @@ import { main as people, sales } from '../examples/people';
 import { main as refund, support } from '../examples/refund';
 import { type Agent, defineAgent } from '../src/agents';
 import { defaultModels } from '../src/models/registry';
-import { callTools, type Reply, type ScriptRequest, say } from '../src/testing/model-server';
+import { callTools, type Reply, type ScriptRequest, say, startModelServer } from '../src/testing/model-server';
 import { defineTool } from '../src/tools';
 import { startRig } from './support/rig';
-import { workflowBundlePath } from './support/temporal';
+import { sharedServer, workflowBundlePath } from './support/temporal';
 
 const before = { ...process.env };
 afterEach(() => {
@@ -25,6 +30,31 @@ async function rigFor(...args: Parameters<typeof startRig>) {
   process.env.TEMPORAL_ADDRESS = rig.address;
   return rig;
 }
+
+const folder = join(__dirname, '../examples');
+const sourceOf = (file: string) => readFileSync(join(folder, file), 'utf8');
+
+test('every example that says how it is run is a program', () => {
+  const files = readdirSync(folder).filter((file) => sourceOf(file).includes(`npx tsx examples/${file}`));
+  expect(files.length).toBeGreaterThan(5);
+  for (const file of files) expect(sourceOf(file)).toMatch(/^if \(require\.main === module\)/m);
+});
+
+test('an example runs as its header says', async () => {
+  const [, argument = ''] = /`npx tsx examples\/people.ts "(.*)"`/.exec(sourceOf('people.ts')) ?? [];
+  const model = await startModelServer(({ input }) => say(`I did: ${input}`));
+  const env = {
+    ...before,
+    TEMPORAL_ADDRESS: sharedServer().address,
+    LONGHAUL_TASK_QUEUE: `example-${randomUUID()}`,
+    OPENAI_BASE_URL: model.url,
+    OPENAI_API_KEY: 'test',
+  };
+  const { stdout } = await promisify(execFile)('npx', ['tsx', join(folder, 'people.ts'), argument], { env, timeout: 90_000 });
+  expect(argument).not.toBe('');
+  expect(stdout).toBe(`I did: ${argument}\n`);
+  await model.stop();
+}, 120_000);
 
 test('the bare client starts a thread, answers a tool call, reads every event and cancels', async () => {
   const ask = defineTool({ name: 'ask_customer', description: 'Asks the customer.', input: z.object({ question: z.string() }) });
@@ -85,6 +115,7 @@ test('people find in the inbox what waits for them: a question, and a discount t
     'dana agrees',
     'grant_discount waits for owners: 60 percent is more than the usual 20',
     'kim agrees',
+    'Done: 60 percent off blue paint for the school',
   ]);
 }, 60_000);
 

@@ -30,7 +30,10 @@ export type StopOption =
   | { kind: 'verify'; rounds?: number; max?: number; prompt?: string }
   | { kind: 'done-tool'; nudge?: string };
 
-export interface AgentDefinition {
+/** The schema of an agent's answers, or that there is none. */
+export type OutputSchema = z.ZodType | undefined;
+
+export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   /** 1 to 64 of a-z, A-Z, 0-9, `_`, `-` and `.`: threads are started by it. */
   name: string;
   /** `provider/model`, such as `openai/gpt-5`, or a bare model name. */
@@ -51,7 +54,7 @@ export interface AgentDefinition {
   /** `fail`: a tool that fails ends the run. Default `continue`: the model is told. */
   toolFailure?: 'continue' | 'fail';
   /** A zod object that the answer must fit, as JSON text. One that does not is sent back with what is wrong. */
-  output?: z.ZodType;
+  output?: Output;
   /** How often an answer is sent back. Default 2. */
   outputRetries?: number;
   /**
@@ -78,7 +81,7 @@ export interface AgentDefinition {
 }
 
 /** An agent as a worker keeps it: checked, frozen, with its toolbox. Made by `defineAgent` only. */
-export interface Agent {
+export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly name: string;
   readonly model: string;
   readonly instructions: Instructions;
@@ -92,6 +95,8 @@ export interface Agent {
   readonly atLimit: AtLimit;
   readonly stop: StopPolicy;
   readonly toolFailure: 'continue' | 'fail';
+  /** As it was defined: with `thread.result({ schema: agent.output })` the answer comes parsed. */
+  readonly output: Output;
   readonly answer?: AnswerFormat;
   readonly outputRetries: number;
   readonly emptyRetries?: number;

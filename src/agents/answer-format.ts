@@ -12,9 +12,9 @@ export interface AnswerFormat {
   problems(text: string): Promise<string[]>;
 }
 
-/** `refuse` makes the error that is thrown for a schema that can't be one. */
-export function answerFormat(output: z.ZodType, refuse: (problem: string) => Error): AnswerFormat {
-  const schema = toolParameters(output, refuse);
+/** Throws `TypeError` for a schema that no answer could fit. */
+export function answerFormat(output: z.ZodType): AnswerFormat {
+  const schema = toolParameters(output, (problem) => new TypeError(`output ${problem}`));
   return Object.freeze({
     schema,
     async problems(text: string): Promise<string[]> {

@@ -1,11 +1,13 @@
+import type { StopPolicy } from '../core/agent';
 import { checkName } from '../core/check-input';
 import { excerpt } from '../core/json';
+import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { Permissions } from '../tools/permissions';
 import type { AgentDefinition } from './agent';
 import { problemsOfTools, toolNames } from './agent-tools';
-import { answerFormat } from './answer-format';
+import { type AnswerFormat, answerFormat } from './answer-format';
 import { problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
 import { closest } from './closest';
 import { stopPolicy } from './stop-policy';
@@ -37,12 +39,17 @@ const fields: Record<keyof AgentDefinition, true> = {
   workspace: true,
 };
 
-/** What is wrong with a definition, a line each; none when it is fine. */
-export function problemsOfDefinition(definition: AgentDefinition): string[] {
-  const { name, model, instructions, tools = [], stop = 'immediate', output, hooks, permissions, workspace } = definition;
+/** What a definition says in short, in full; and what is wrong with it, a line each, none when it is fine. */
+export function readDefinition(definition: AgentDefinition): { problems: string[]; stop: StopPolicy; answer?: AnswerFormat } {
+  const { policy, problems: ofStop } = stopPolicy(definition.stop);
+  const { answer, problems: ofOutput } = readOutput(definition.output);
+  const problems = [...problemsOfFields(definition, policy.kind === 'done-tool'), ...ofStop, ...ofOutput, ...unknownFields(definition)];
+  return { problems, stop: policy, ...(answer && { answer }) };
+}
+
+function problemsOfFields(definition: AgentDefinition, done: boolean): string[] {
+  const { name, model, instructions, tools = [], hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {} } = definition;
-  const { policy, problems: problemsOfStop } = stopPolicy(stop);
-  const done = policy.kind === 'done-tool';
   return [
     ...(isAgentName(name) ? [] : [`the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'`]),
     ...(isText(model) ? [checkName('model', model)].filter((wrong) => wrong !== undefined) : ["model: name one, such as 'openai/gpt-5'"]),
@@ -57,11 +64,8 @@ export function problemsOfDefinition(definition: AgentDefinition): string[] {
     ...problemsOfLimits('threadLimits', threadLimits),
     ...problemsOfRetry(retry),
     ...problemsOfOptions(definition),
-    ...problemsOfStop,
-    ...problemsOfOutput(output),
     ...problemsOfHooks(hooks),
     ...problemsOfPermissions(permissions),
-    ...unknownFields(definition),
   ];
 }
 
@@ -69,18 +73,13 @@ export function isAgentName(name: unknown): name is string {
   return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
 }
 
-function problemsOfOutput(output: AgentDefinition['output']): string[] {
-  const problems: string[] = [];
-  const refuse = (problem: string) => {
-    problems.push(`output ${problem}`);
-    return new TypeError(problem);
-  };
+function readOutput(output: AgentDefinition['output']): { answer?: AnswerFormat; problems: string[] } {
+  if (output === undefined) return { problems: [] };
   try {
-    if (output !== undefined) answerFormat(output, refuse);
+    return { answer: answerFormat(output), problems: [] };
   } catch (error) {
-    if (problems.length === 0) throw error;
+    return { problems: [messageOfThrown(error)] };
   }
-  return problems;
 }
 
 /** By their shape: a test runner's realms, or two copies of the package, would make `instanceof` lie. */

@@ -2,11 +2,9 @@ import type { AgentFacts } from '../core/agent';
 import { retryPolicy } from '../core/failure';
 import { isObject } from '../core/json';
 import { defaultToolTimeoutMs } from '../tools/define-tool';
-import type { Agent, AgentDefinition } from './agent';
+import type { Agent, AgentDefinition, OutputSchema } from './agent';
 import { agentTools } from './agent-tools';
-import { answerFormat } from './answer-format';
-import { isAgentName, problemsOfDefinition } from './check-definition';
-import { stopPolicy } from './stop-policy';
+import { isAgentName, readDefinition } from './check-definition';
 
 export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOption, ToolSource } from './agent';
 
@@ -20,16 +18,15 @@ const defaults = {
 } as const;
 
 /** Checks an agent's definition and fills in its defaults. Throws `TypeError` that names the agent and every problem. */
-export function defineAgent(definition: AgentDefinition): Agent {
+export function defineAgent<Output extends OutputSchema = undefined>(definition: AgentDefinition<Output>): Agent<Output> {
   if (!isObject(definition)) throw new TypeError('defineAgent: give an object with at least name, model and instructions.');
-  const problems = problemsOfDefinition(definition);
+  const { problems, stop, answer } = readDefinition(definition);
   const { name, model, instructions, tools = [], output, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
   if (problems.length > 0) {
     const which = isAgentName(name) ? `defineAgent '${name}'` : 'defineAgent';
     throw new TypeError(`${which}:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
   }
-  const { policy: stop } = stopPolicy(definition.stop === undefined ? 'immediate' : definition.stop);
   const own = permissions?.forAgent(name);
   const box = agentTools(name, tools, {
     timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
@@ -37,8 +34,6 @@ export function defineAgent(definition: AgentDefinition): Agent {
     // Permissions that remember for an agent must know for which.
     ...(own && { permissions: own }),
   });
-  const answer =
-    output === undefined ? undefined : answerFormat(output, (problem) => new TypeError(`defineAgent '${name}': output ${problem}`));
   const agent = {
     name,
     model: model.trim(),
@@ -49,6 +44,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     ...withDefaults(definition),
     ...(definition.emptyRetries !== undefined && { emptyRetries: definition.emptyRetries }),
     stop: Object.freeze(stop),
+    output,
     ...(answer && { answer }),
     ...(hooks && { hooks }),
     ...(own && { permissions: own }),
@@ -57,7 +53,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     ...(workspace === undefined ? {} : { workspace }),
   };
   // `box` keeps its getter: the tools of a set are read when they are asked for.
-  return Object.freeze(Object.defineProperties(agent, Object.getOwnPropertyDescriptors(box)) as Agent);
+  return Object.freeze(Object.defineProperties(agent, Object.getOwnPropertyDescriptors(box)) as Agent<Output>);
 }
 
 /** What a workflow needs to know of an agent; what is as it is by default is left out. */

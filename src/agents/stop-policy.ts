@@ -18,7 +18,7 @@ const kinds = Object.keys(schemas) as StopPolicy['kind'][];
 const defaultMax = 3;
 
 /** A stop policy from what a definition says, with its defaults; or what is wrong with it. */
-export function stopPolicy(option: unknown): { policy: StopPolicy; problems: string[] } {
+export function stopPolicy(option: unknown = 'immediate'): { policy: StopPolicy; problems: string[] } {
   const wrong = (...problems: string[]) => ({ policy: { kind: 'immediate' } as const, problems });
   const value: unknown = typeof option === 'string' ? { kind: option } : option;
   const kind = (value as { kind?: unknown } | null)?.kind;

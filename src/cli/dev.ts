@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
 import { NativeConnection, Runtime } from '@temporalio/worker';
-import type { Agent } from '../agents/define-agent';
 import { readConfig } from '../config';
 import { inProcessBus } from '../stream/stream-bus';
 import { createWorker } from '../worker';
-import { configuredAgents } from '../worker/agents-file';
+import { type ConfiguredAgents, configuredAgents } from '../worker/agents-file';
 import { logOptions } from '../worker/log';
 import { endSoon } from '../worker/process';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
+import { givenText } from './given-text';
 import { watch } from './run';
 import { type Part, paint, Styled, styled } from './styled';
 import { note } from './terminal';
@@ -30,11 +30,12 @@ export interface DevOptions {
  * reader share a bus, so that its words come as the model says them. Then everything ends. It also ends, with an error, when the server
  * can't be kept up or the worker fails.
  */
-export async function dev(input: string | undefined, options: DevOptions): Promise<void> {
+export async function dev(task: string | undefined, options: DevOptions): Promise<void> {
   const withWorker = options.worker !== false;
-  if (!withWorker) refuseWithoutWorker(input);
+  if (!withWorker) refuseWithoutWorker(task);
   // Before anything is started, so that a wrong file costs nothing.
-  const agents = withWorker ? await configuredAgents({ file: options.agents, mode: options.mode }) : [];
+  const input = task === undefined ? undefined : await givenText(task, 'the task');
+  const configured = withWorker ? configuredAgents({ file: options.agents, mode: options.mode }) : undefined;
   const server = await startDevServer(options);
   // What a worker says of a server that was stopped under it would stand after the reason.
   let over = false;
@@ -42,7 +43,7 @@ export async function dev(input: string | undefined, options: DevOptions): Promi
     if (!over) note(paint.dim(line));
   };
   try {
-    await Promise.race([server.failed, withWorker ? work(server, agents, input, { ...options, log }) : serveOnly(server, options)]);
+    await Promise.race([server.failed, configured ? work(server, configured, input, { ...options, log }) : serveOnly(server, options)]);
   } finally {
     over = true;
     await server.stop();
@@ -63,7 +64,7 @@ function refuseWithoutWorker(input: string | undefined): void {
 
 async function work(
   server: DevServer,
-  agents: Agent[],
+  { agents, dependencies }: ConfiguredAgents,
   input: string | undefined,
   { log, ...options }: DevOptions & { log: (line: string) => void },
 ): Promise<void> {
@@ -79,6 +80,7 @@ async function work(
   const bus = inProcessBus();
   const worker = await createWorker({
     agents,
+    dependencies,
     bus,
     drainMs: 2_000,
     // For whoever follows a run from another terminal. Nobody bills the heartbeats of one's own machine.

@@ -16,15 +16,34 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What a person reads of an error: one line, no stack. */
-export function lineOf(error: unknown): string {
+/** What a person reads of an error: one line, no stack, and the names that the command line has for things. */
+export function lineOf(error: unknown, command?: string): string {
   const { name, message } = error as Error;
+  const isOurs = name === 'LonghaulError';
   // Temporal's client wraps what the server said in words that say only which call failed.
-  const said = name === 'LonghaulError' ? undefined : serverWords(error);
-  const own = message ?? String(error);
+  const said = isOurs ? undefined : serverWords(error);
+  const own = isOurs ? asCommand(message, command) : (message ?? String(error));
   const words = said === undefined || own.includes(said) ? (said ?? own) : `${own}: ${said}`;
   return words.replace(/\s*\n\s*/g, ' ').trim();
 }
+
+/** An error of ours begins with the method that was called, and has fields of requests in backticks. */
+function asCommand(message: string, command: string | undefined): string {
+  const named = command ? message.replace(/^[a-z]\w*(?=: | was refused by | was not sent to )/, command) : message;
+  return named.replace(/`([^`]+)`/g, (field, name) => options.get(name) ?? field);
+}
+
+const options = new Map([
+  ['arguments', '--arguments'],
+  ['by', '--by'],
+  ['delivery: "after-run"', '--after-run'],
+  ['expect', '--expect'],
+  ['groups', '--group'],
+  ['id', '--id'],
+  ['more', '--more'],
+  ['reason', '--reason'],
+  ['remember', '--remember'],
+]);
 
 /** gRPC puts its number and name before the words, and the words alone into `details`. */
 function serverWords(error: unknown): string | undefined {

@@ -19,15 +19,19 @@ export async function main(argv: string[], version: string): Promise<void> {
     if (error.code === 'EPIPE') process.exit(exit.ok);
     throw error;
   });
+  let command: string | undefined;
   try {
-    await createProgram(version).parseAsync(argv);
+    const program = createProgram(version).hook('preAction', (_, chosen) => {
+      command = chosen.name();
+    });
+    await program.parseAsync(argv);
   } catch (error) {
     if (error instanceof CommanderError) {
       // Commander has printed it already.
       process.exitCode = error.exitCode === 0 ? exit.ok : exit.usage;
       return;
     }
-    note(styled`${paint.red('error:')} ${lineOf(error)}`);
+    note(styled`${paint.red('error:')} ${lineOf(error, command)}`);
     process.exitCode = exitCodeOf(error);
   }
 }

@@ -1,4 +1,3 @@
-import { text as readAll } from 'node:stream/consumers';
 import type { LonghaulClient, Thread } from '../client';
 import type { Receipt } from '../contract/requests';
 import type { PendingCall } from '../core/event';
@@ -6,6 +5,7 @@ import { isObject } from '../core/json';
 import { commandLine } from './answer-hint';
 import { withClient } from './connect';
 import { UsageError } from './exit';
+import { givenText } from './given-text';
 import { questionParts, whomWords } from './render-people';
 import { paint, Styled, styled } from './styled';
 import { note } from './terminal';
@@ -24,16 +24,18 @@ interface Who {
 
 interface Decision extends By, Who {}
 
-export function send(threadId: string, words: string, options: { now?: boolean; afterRun?: boolean; id?: string }): Promise<void> {
+export async function send(threadId: string, words: string, options: { now?: boolean; afterRun?: boolean; id?: string }): Promise<void> {
   const { now, afterRun, id } = options;
   const delivery = now ? ('now' as const) : afterRun ? ('after-run' as const) : undefined;
-  return request(threadId, styled`The message was taken in.`, async (thread) =>
-    thread.send(await given(words), { ...(delivery && { delivery }), ...(id && { id }) }),
+  const message = await givenText(words, 'the message');
+  await request(threadId, styled`The message was taken in.`, (thread) =>
+    thread.send(message, { ...(delivery && { delivery }), ...(id && { id }) }),
   );
 }
 
-export function reply(correlationId: string, words: string, { id }: { id?: string }): Promise<void> {
-  return ask(styled`The reply was taken in.`, async (client) => client.reply(correlationId, await given(words), { ...(id && { id }) }));
+export async function reply(correlationId: string, words: string, { id }: { id?: string }): Promise<void> {
+  const message = await givenText(words, 'the reply');
+  await ask(styled`The reply was taken in.`, (client) => client.reply(correlationId, message, { ...(id && { id }) }));
 }
 
 type ApproveOptions = Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number; expect?: string };
@@ -86,13 +88,9 @@ export function reject(threadId: string, call: string, { stop, ...decision }: De
   );
 }
 
-export function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
-  return request(threadId, styled`${call} is answered.`, async (thread) => {
-    const text = await given(words);
-    // Mostly a variable of a script that nobody has set.
-    if (text.trim() === '') throw new UsageError('the answer is blank; nothing was answered');
-    return thread.answer(call, text, whoOf(who));
-  });
+export async function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
+  const text = await givenText(words, 'the answer');
+  await request(threadId, styled`${call} is answered.`, (thread) => thread.answer(call, text, whoOf(who)));
 }
 
 export async function submit(
@@ -101,7 +99,7 @@ export async function submit(
   output: string,
   { error, text, ...who }: Who & { error?: boolean; text?: boolean },
 ): Promise<void> {
-  const words = await given(output);
+  const words = await givenText(output, 'the output');
   const value = text ? words : outputOf(words);
   await request(threadId, styled`The output of ${call} was taken in.`, (thread) =>
     thread.submitToolOutputs([{ toolCallId: call, output: value, ...(error && { isError: true }) }], whoOf(who)),
@@ -146,10 +144,6 @@ function whoOf({ by, group }: Who): { by?: string; groups?: string[] } {
 
 function decisionOf({ reason, ...who }: Decision): By & { groups?: string[] } {
   return { ...whoOf(who), ...(reason && { reason }) };
-}
-
-async function given(words: string): Promise<string> {
-  return words === '-' ? await readAll(process.stdin) : words;
 }
 
 function objectOf(json: string): Record<string, unknown> {

@@ -1,4 +1,3 @@
-import { text as readAll } from 'node:stream/consumers';
 import type { LonghaulClient, Thread } from '../client';
 import type { PendingCall } from '../core/event';
 import { answerHint, commandLine } from './answer-hint';
@@ -7,6 +6,7 @@ import { askPerson } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
 import { type FormatOptions, formatOf } from './format-names';
+import { givenText } from './given-text';
 import { onInterrupt } from './interrupt';
 import { createOutput, type Output } from './output';
 import { createPrompt, type Prompt } from './prompt';
@@ -28,7 +28,7 @@ export interface RunOptions extends FormatOptions {
 /** Starts a thread, or attaches to the one with the same id and request, and follows it to its rest. */
 export async function run(input: string, options: RunOptions): Promise<void> {
   const { taskQueue } = options;
-  const words = input === '-' ? await readAll(process.stdin) : input;
+  const words = await givenText(input, 'the input');
   process.exitCode = await withClient({ ...(taskQueue && { taskQueue }) }, async (client) => {
     const { agent, thread: id, model, conversation } = options;
     const thread = await client.start(agent, words, {

@@ -12,6 +12,7 @@ export type LonghaulErrorCode =
   | 'run-failed'
   | 'run-cancelled'
   | 'run-expired'
+  | 'output-invalid'
   | 'thread-terminated';
 
 /** What went wrong, where, and what to do, in `message`; `code` is for programs. */

@@ -73,11 +73,16 @@ export class Heartbeats {
     const { messageId = '', toolCallId, name = '', turn = 0, attempt, text } = progress;
     const key = `${messageId || toolCallId}.${attempt}`;
     if (!text || this.#texts.get(key) === text) return;
+    const restart = attempt > 1 && !this.#texts.has(key) && ({ restart: true } as const);
     this.#texts.set(key, text);
     const envelope = this.#envelope(progress);
     yield toolCallId
       ? { ...envelope, type: 'agent.tool.progress', data: { toolCallId, name, attempt, message: text } }
-      : { ...envelope, type: 'thread.message.delta', data: { messageId, turn, attempt, index: 0, contentChunk: text, snapshot: true } };
+      : {
+          ...envelope,
+          type: 'thread.message.delta',
+          data: { messageId, turn, attempt, index: 0, contentChunk: text, ...restart, snapshot: true },
+        };
   }
 
   #envelope({ runId = null }: { runId?: string | null }): { timestamp: string; threadId: string; runId: string | null } {

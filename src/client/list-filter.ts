@@ -1,8 +1,9 @@
-import type { WorkflowExecutionInfo } from '@temporalio/client';
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { searchAttributeTypes } from '../contract/search-attributes';
 import { workflowType } from '../contract/thread';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
+import { withPlace } from './filter-place';
 import { persist } from './persist';
 
 /** A text as a list filter of Temporal's takes it. */
@@ -28,21 +29,31 @@ export function listThreads(
     }
     return found;
   };
-  return persist(temporal.connection, what, read, { awayMs: options.serverAwayMs }).catch((cause) => {
-    throw explainList(what, cause);
+  return persist(temporal.connection, what, read, { awayMs: options.serverAwayMs }).catch(async (cause) => {
+    throw await explainList({ temporal, what, filter }, cause);
   });
 }
 
+const onlyThreads = `WorkflowType = '${workflowType}'`;
+const beforeFilter = `${onlyThreads} AND (`;
+
 /** A list filter that finds only threads. */
 export function ofThreads(filter: string | undefined): string {
-  return [`WorkflowType = '${workflowType}'`, ...(filter ? [`(${filter})`] : [])].join(' AND ');
+  return filter ? `${beforeFilter}${filter})` : onlyThreads;
+}
+
+interface Listing {
+  temporal: Client;
+  what: string;
+  filter?: string | undefined;
 }
 
 /** What a failed listing means for whoever wrote the filter. */
-export function explainList(what: string, error: unknown): unknown {
+export async function explainList({ temporal, what, filter = '' }: Listing, error: unknown): Promise<unknown> {
   if (error instanceof LonghaulError || grpcCode(error) === undefined) return error;
   if (grpcCode(error) !== grpc.invalidArgument) return notDone(what, error);
-  return isUnregistered(error) ? unregistered(what, error) : notUnderstood(what, error);
+  if (isUnregistered(error)) return unregistered(what, error);
+  return notUnderstood(what, await withPlace(temporal, wordsOf(error), { filter, before: beforeFilter.length }), error);
 }
 
 /** A search attribute's value. */
@@ -70,6 +81,6 @@ function notDone(what: string, cause: unknown): LonghaulError {
   return new LonghaulError('unreachable', `${what}: Temporal did not do it: ${wordsOf(cause)}`, undefined, { cause });
 }
 
-function notUnderstood(what: string, cause: unknown): LonghaulError {
-  return new LonghaulError('invalid-input', `${what}: the server did not understand the filter: ${wordsOf(cause)}`, undefined, { cause });
+function notUnderstood(what: string, words: string, cause: unknown): LonghaulError {
+  return new LonghaulError('invalid-input', `${what}: the server did not understand the filter: ${words}`, undefined, { cause });
 }

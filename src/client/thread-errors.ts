@@ -1,15 +1,15 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { replayFirst } from '../contract/replay-first';
+import { updates } from '../contract/requests';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 
-/** What a failed request to a thread means for whoever made it. */
+/** What a failed request to a thread means for whoever made it; `what` is the method that was called, with which the words begin. */
 export function explain(threadId: string, what: string, error: unknown): unknown {
   if (error instanceof LonghaulError) return error;
   const { name, message, cause } = (error ?? {}) as Error & { cause?: Error };
   if (name === 'WorkflowUpdateFailedError') {
-    const said = cause?.message ?? message;
     // A thread names the request, for whoever only reads its log; here it would stand twice.
-    const reason = said.startsWith(`${what}: `) ? said.slice(what.length + 2) : said;
+    const reason = (cause?.message ?? message).replace(/^(\w+): /, (named, request) => (Object.hasOwn(updates, request) ? '' : named));
     // Its workflow may have a last run to end; to whoever has something to say it is over.
     const code = reason.includes('is closed to new messages') ? 'thread-closed' : 'request-refused';
     return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
@@ -23,7 +23,7 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     return closed
       ? new LonghaulError(
           'thread-closed',
-          `${what}: thread "${threadId}" is over; ${what === 'sendMessage' ? 'start a new one' : `"longhaul show ${threadId}" tells how it ended, and who decided what`}`,
+          `${what}: thread "${threadId}" is over; ${what === 'send' ? 'start a new one' : `"longhaul show ${threadId}" tells how it ended, and who decided what`}`,
           undefined,
           { cause: error },
         )

@@ -13,6 +13,7 @@ import { type Audit, auditOf } from './audit';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
+import { checkSchema, type ParsedResult, parsed, type StandardSchema } from './parse-output';
 import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
@@ -47,7 +48,7 @@ export class Thread {
    * next run of a conversation; only the last may say what that run is to do differently. With `id`, exactly once.
    */
   send(input: Content, options: SendOptions = {}): Promise<Receipt> {
-    return this.#request('sendMessage', { input, ...options });
+    return this.#request('sendMessage', { input, ...options }, 'send');
   }
 
   /** What became of a message, by its id; null where none of this id came, or 200 other messages since. */
@@ -66,12 +67,12 @@ export class Thread {
 
   /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
   reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
-    return this.#decide({ name: 'approve', content: { toolCallId, approved: false, ...decision } });
+    return this.#decide({ name: 'approve', content: { toolCallId, approved: false, ...decision } }, 'reject');
   }
 
   /** Answers a question. */
   answer(toolCallId: string, text: string, who: Answer = {}): Promise<Receipt> {
-    return this.submitToolOutputs([{ toolCallId, output: text }], who);
+    return this.#decide({ name: 'submitToolOutputs', content: { outputs: [{ toolCallId, output: text }], ...who } }, 'answer');
   }
 
   /** Answers calls of tools that are executed outside. */
@@ -182,11 +183,16 @@ export class Thread {
 
   /**
    * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's. Waits out
-   * a Temporal server that is away, however long.
-   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`
+   * a Temporal server that is away, however long. With `schema`, such as `agent.output`, the output comes parsed, too.
+   * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`; with `schema` also
+   * `output-invalid` (the output does not fit it)
    */
-  result(options: ResultOptions = {}): Promise<ThreadResult> {
-    return awaitResult(this, options);
+  result<Value>(options: ResultOptions & { schema: StandardSchema<Value> }): Promise<ParsedResult<Value>>;
+  result(options?: ResultOptions): Promise<ThreadResult>;
+  async result({ schema, ...options }: ResultOptions & { schema?: StandardSchema<unknown> } = {}): Promise<ThreadResult> {
+    if (schema) checkSchema(schema);
+    const result = await awaitResult(this, options);
+    return schema ? parsed(this.id, schema, result) : result;
   }
 
   async #unlessOver(error: unknown): Promise<void> {
@@ -205,25 +211,26 @@ export class Thread {
   }
 
   /** With a signer, what is sent is signed for the run as it is now, and for the call that was expected, else as it is now. */
-  async #decide(request: SignableRequest): Promise<Receipt> {
+  async #decide(request: SignableRequest, method: string = request.name): Promise<Receipt> {
     const { name, content } = request;
     const { signer } = this.client.options;
-    if (!signer) return this.#request(name, content);
+    if (!signer) return this.#request(name, content, method);
     const { runId, pending } = await this.status();
     const shown = () => (name === 'approve' ? pending.find(({ toolCallId }) => toolCallId === content.toolCallId)?.digest : undefined);
     const digest = (name === 'approve' && content.expect) || shown();
     const at = { threadId: this.id, runId: runId ?? '', ...(digest && { digest }) };
-    return this.#request(name, await signed(signer, request, at));
+    return this.#request(name, await signed(signer, request, at), method);
   }
 
-  async #request(name: keyof typeof updates, payload: object): Promise<Receipt> {
+  /** `method`: by whose name errors speak of it. */
+  async #request(name: keyof typeof updates, payload: object, method: string = name): Promise<Receipt> {
     const { temporal, options } = this.client;
     const json = JSON.stringify(payload) ?? '';
     const bytes = Buffer.byteLength(json);
     if (bytes > largestRequest) {
       throw new LonghaulError(
         'request-refused',
-        `${name} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
+        `${method} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
       );
     }
     // One id for all tries: a request that was accepted while its answer got lost is not carried out twice, by the server nor, where the
@@ -234,10 +241,10 @@ export class Thread {
     const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
     const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs, passes: passesByItself };
     try {
-      return await persistForWorker(temporal.connection, name, update, patience);
+      return await persistForWorker(temporal.connection, method, update, patience);
     } catch (error) {
-      const why = explain(this.id, name, error);
-      throw codeOf(why) === 'no-worker' ? noWorker(this.id, name, error, { asked: true }) : why;
+      const why = explain(this.id, method, error);
+      throw codeOf(why) === 'no-worker' ? noWorker(this.id, method, error, { asked: true }) : why;
     }
   }
 

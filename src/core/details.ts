@@ -21,7 +21,7 @@ export function details(state: ThreadState): string {
   return whole(blocksOf(state, 0));
 }
 
-/** What a thread is to do, where its summary has no room for it. */
+/** What a thread is to do, to be copied as it is. */
 export function taskDetails(task: string): string {
   const cut = (chars: number) => [Markdown.block(excerpt(task, chars))];
   return whole(cut([4_000, 1_000].find((chars) => hasRoom(Markdown.join(cut(chars), between).toString())) ?? 300));
@@ -43,6 +43,8 @@ function blocksOf(state: ThreadState, chars: number): Markdown[] {
     ...running(state),
     ...(run?.shell ? [markdown`The model is writing`] : []),
     ...lastWords(state),
+    markdown`Task:`,
+    Markdown.block(excerpt(firstInput(state), Math.max(200, Math.min(1_000, chars)))),
     facts(state),
   ];
 }
@@ -106,7 +108,6 @@ function facts(state: ThreadState): Markdown {
   const { inputTokens, cachedInputTokens, outputTokens } = usage;
   const cost = state.before.costUsd + (run?.costUsd ?? 0);
   const rows = [
-    markdown`- task: ${excerpt(firstInput(state), 200)}`,
     ...(run ? [markdown`- run: ${run.number} (${Markdown.code(run.id)})`] : []),
     ...(cost > 0 ? [markdown`- cost: ${cost.toFixed(4)} USD`] : []),
     markdown`- tokens: ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out`,

@@ -25,6 +25,13 @@ export class Markdown {
     return new Markdown(codeSpan(text));
   }
 
+  /** For pages of which some show Markdown and others the source: text that both show alike stays as it is, any other is code. */
+  static literal(text: string): Markdown {
+    const line = printableLine(text);
+    // Only a letter begins no list, and nothing else.
+    return new Markdown(/^\p{L}/u.test(line) && plain(line) === line ? line : codeSpan(text));
+  }
+
   static block(text: string): Markdown {
     const fence = fenceFor(text, 3);
     return new Markdown(`${fence}\n${printable(text)}\n${fence}`);

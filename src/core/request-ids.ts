@@ -35,7 +35,7 @@ export function identify(name: string, payload: unknown, updateId?: string): Che
   const { id = undefined, ...rest } = isObject(payload) ? payload : {};
   const own = id ?? undefined;
   if (own !== undefined && (typeof own !== 'string' || !anId.test(own))) {
-    return { ok: false, reason: `${name}: id must be 1 to 128 letters, digits or . _ : -; it is ${show(own)}` };
+    return { ok: false, reason: `${name}: \`id\` must be 1 to 128 letters, digits or . _ : -; it is ${show(own)}` };
   }
   const content = isObject(payload) ? rest : payload;
   // A request is the same, however often it was signed, and with whichever key.
@@ -65,7 +65,7 @@ export function followedBefore(state: ThreadState, { key, digest }: RequestMark)
   if (before.digest === digest) return { ok: true, request: { ...before, ...(name === 'sendMessage' && { id: before.id ?? id }) } };
   return {
     ok: false,
-    reason: `${name}: the id "${id}" was given to another ${name} before (event ${before.seq}); give this one an id of its own`,
+    reason: `${name}: the id "${id}" was given to another ${name === 'sendMessage' ? 'message' : name} before (event ${before.seq}); give this one an id of its own`,
   };
 }
 

@@ -66,7 +66,7 @@ export interface CloseRequest {
   by?: string;
 }
 
-/** A request that was understood, or why it can't be followed, in words for whoever asked. */
+/** A request that was understood, or why it can't be followed, in words for whoever asked: fields stand in backticks, as the command line has other names for them. */
 export type Checked<T> = { ok: true; request: T } | { ok: false; reason: string };
 
 const yes = <T>(request: T): Checked<T> => ({ ok: true, request });
@@ -101,7 +101,7 @@ export function checkResume(state: ThreadState, payload: unknown): Checked<Pause
 
 export function checkClose(state: ThreadState, payload: unknown): Checked<CloseRequest> {
   const cancel = isObject(payload) ? payload.cancel : undefined;
-  if (cancel !== undefined && typeof cancel !== 'boolean') return no(`close: cancel must be true or false; it is ${show(cancel)}`);
+  if (cancel !== undefined && typeof cancel !== 'boolean') return no(`close: \`cancel\` must be true or false; it is ${show(cancel)}`);
   const fields = wordsIn('close', isObject(payload) ? { ...payload, cancel: undefined } : payload, ['reason', 'by']);
   if (!fields.ok) return fields;
   if (state.mode === 'one-shot' && !cancel) return no('close: a one-shot thread ends with its run; use cancel to end it now');
@@ -139,13 +139,15 @@ export function checkSend(state: ThreadState, payload: unknown): Checked<SendReq
   const wrong = checkInput(input) ?? checkOverrides({ model, settings, limits, tools });
   if (wrong) return no(wrong);
   if (id !== undefined && (typeof id !== 'string' || !/^(?!msg_)[\w.:-]{1,128}$/.test(id))) {
-    return no(`sendMessage: id must be 1 to 128 letters, digits or . _ : - and not begin with msg_, which ours do; it is ${show(id)}`);
+    return no(`sendMessage: \`id\` must be 1 to 128 letters, digits or . _ : - and not begin with msg_, which ours do; it is ${show(id)}`);
   }
   if (!deliveries.includes(delivery as Delivery)) {
-    return no(`sendMessage: delivery must be one of ${deliveries.map((d) => `"${d}"`).join(', ')}; it is ${show(delivery)}`);
+    return no(`sendMessage: \`delivery\` must be one of ${deliveries.map((d) => `"${d}"`).join(', ')}; it is ${show(delivery)}`);
   }
   if (correlationId !== undefined && (typeof correlationId !== 'string' || correlationId.length > bounds.correlationIdChars)) {
-    return no(`sendMessage: correlationId must be a text of at most ${bounds.correlationIdChars} characters; it is ${show(correlationId)}`);
+    return no(
+      `sendMessage: \`correlationId\` must be a text of at most ${bounds.correlationIdChars} characters; it is ${show(correlationId)}`,
+    );
   }
   const overrides = withoutUndefined({ model, settings, limits, tools }) as Overrides;
   const refused = whyNotTaken(state, input as Content, delivery as Delivery, correlationId, overrides);
@@ -171,7 +173,7 @@ function whyNotTaken(
   const { threadId, queue } = state;
   if (state.closed || isAtEnd(state)) return `thread "${threadId}" is closed to new messages; start a new thread`;
   if (delivery === 'after-run' && state.mode === 'one-shot') {
-    return `sendMessage: thread "${threadId}" ends with its run, so nothing comes after it; start a conversation, or send with delivery "next-turn"`;
+    return `sendMessage: thread "${threadId}" ends with its run, so nothing comes after it; start a conversation, or leave out \`delivery: "after-run"\``;
   }
   if (Object.keys(overrides).length > 0 && activeRun(state) && delivery !== 'after-run') {
     return `sendMessage: ${Object.keys(overrides).join(', ')} hold for the run that a message begins, and a run is going on; send with delivery "after-run"`;
@@ -231,36 +233,36 @@ export function checkDecision(state: ThreadState, payload: unknown, verified?: V
     return no(`approve takes { toolCallId, approved?, by?, reason?, arguments?, expect? }; it was given ${show(payload)}`);
   }
   const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more, expect } = request;
-  if (typeof approved !== 'boolean') return no(`approve: approved must be true or false; it is ${show(approved)}`);
+  if (typeof approved !== 'boolean') return no(`approve: \`approved\` must be true or false; it is ${show(approved)}`);
   const who = checkDecider(state, 'approve', request, verified);
   if (!who.ok) return who;
   const words = checkWords({ reason });
   if (words) return no(`approve: ${words}`);
-  if (edited !== undefined && !isObject(edited)) return no(`approve: arguments must be an object; it is ${show(edited)}`);
+  if (edited !== undefined && !isObject(edited)) return no(`approve: \`arguments\` must be an object; it is ${show(edited)}`);
   if (edited !== undefined && !approved) return no('approve: a refusal has no arguments to edit');
   // In an activity's input they are JSON within JSON, which at worst doubles them.
   if (edited !== undefined && bytesOf(JSON.stringify(edited)) > bounds.editedBytes) {
     return no(`approve: the edited arguments are larger than ${bounds.editedBytes} bytes; store what is large where the tool can read it`);
   }
   if (remember !== undefined && remember !== 'thread' && remember !== 'agent')
-    return no(`approve: remember must be "thread" or "agent"; it is ${show(remember)}`);
+    return no(`approve: \`remember\` must be "thread" or "agent"; it is ${show(remember)}`);
   const offered = activeRun(state)?.calls.find(({ id }) => id === toolCallId);
   if (remember !== undefined && offered && askPolicyOf(offered.verdict, offered.phase)?.remember?.length === 0) {
     return no(
-      `approve: there is no rule by which calls like "${toolCallId}" (${offered.name}) could be told apart from others; approve it without remember`,
+      `approve: there is no rule by which calls like "${toolCallId}" (${offered.name}) could be told apart from others; approve it without \`remember\``,
     );
   }
   if (editsWhatOthersApproved(offered, edited)) return no('approve: where several people must agree, none of them can edit the arguments');
   if (editsWhatOthersApproved(offered, remember))
     return no('approve: where several people must agree, none of them can have it remembered');
   if (remember !== undefined && !approved) return no('approve: only what is approved can be remembered');
-  if (stop !== undefined && typeof stop !== 'boolean') return no(`approve: stop must be true or false; it is ${show(stop)}`);
-  if (stop && approved) return no('approve: stop belongs to a refusal');
+  if (stop !== undefined && typeof stop !== 'boolean') return no(`approve: \`stop\` must be true or false; it is ${show(stop)}`);
+  if (stop && approved) return no('approve: `stop` belongs to a refusal');
   if (more !== undefined && !(typeof more === 'number' && Number.isFinite(more) && more > 0))
-    return no(`approve: more must be a number above 0; it is ${show(more)}`);
+    return no(`approve: \`more\` must be a number above 0; it is ${show(more)}`);
   const ofLimit = activeRun(state)?.limitAsk?.id === toolCallId;
-  if (more !== undefined && !ofLimit) return no('approve: more is for a limit that a person is asked about; this is a call');
-  if (ofLimit && edited) return no('approve: a limit has no arguments; say how much more of it with more');
+  if (more !== undefined && !ofLimit) return no('approve: `more` is for a limit that a person is asked about; this is a call');
+  if (ofLimit && edited) return no('approve: a limit has no arguments; say how much more of it with `more`');
   const wrong = ofLimit
     ? undefined
     : (notWaitingFor(state, toolCallId, 'awaiting-approval') ?? notEntitled(state, toolCallId, who.request, verified));
@@ -282,9 +284,9 @@ export function checkDecision(state: ThreadState, payload: unknown, verified?: V
 /** Whether what waits is something else than what the decider was shown. */
 function notExpected(call: CallState | undefined, id: string, expect: unknown): string | undefined {
   if (expect === undefined) return undefined;
-  if (typeof expect !== 'string') return `expect must be a text; it is ${show(expect)}`;
+  if (typeof expect !== 'string') return `\`expect\` must be a text; it is ${show(expect)}`;
   const { digest } = call ? checkedCall(call) : {};
-  if (!digest) return `"${id}" has no digest, so nothing can be expected of it; look at it, and leave expect out`;
+  if (!digest) return `"${id}" has no digest, so nothing can be expected of it; look at it, and leave \`expect\` out`;
   if (expect === digest) return undefined;
   return `what waits as "${id}" (${call?.name}) has the digest ${digest}, and ${show(expect)} was expected; look at it again before you decide`;
 }
@@ -317,7 +319,7 @@ function checkDecider(
     !(Array.isArray(groups) && groups.length <= bounds.groups && groups.every((g) => checkName('a group', g) === undefined))
   ) {
     return no(
-      `${name}: groups must be a list of at most ${bounds.groups} names, each of at most ${bounds.nameChars} characters; it is ${show(groups)}`,
+      `${name}: \`groups\` must be a list of at most ${bounds.groups} names, each of at most ${bounds.nameChars} characters; it is ${show(groups)}`,
     );
   }
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
@@ -326,7 +328,7 @@ function checkDecider(
   if (typeof signature === 'string' && signature !== '' && signature.length <= bounds.signatureChars && clean.request.by)
     return yes({ ...clean.request, signature });
   return no(
-    `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'outputs'} only; say who you are with by, and sign it with your key: signature is ${show(signature)}`,
+    `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'outputs'} only; say who you are with \`by\`, and sign it with your key: its signature is ${show(signature)}`,
   );
 }
 
@@ -349,10 +351,10 @@ function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decide
   const asked = call.ask?.groups ?? policy?.groups ?? [];
   if (users.length + asked.length > 0 && !(by !== undefined && among(users, by)) && !asked.some((group) => among(groups, group))) {
     const who = [...users, ...asked.map((group) => `members of "${group}"`)].join(', ');
-    return `"${id}" (${call.name}) is for ${who} to answer; ${by ? `"${by}"${groups.length > 0 ? ` (${groups.join(', ')})` : ''} is none of them` : 'say who you are with by, and groups'}`;
+    return `"${id}" (${call.name}) is for ${who} to answer; ${by ? `"${by}"${groups.length > 0 ? ` (${groups.join(', ')})` : ''} is none of them` : 'say who you are with `by`, and `groups`'}`;
   }
   if (call.phase !== 'awaiting-approval' || approvers === 1) return undefined;
-  if (!by) return `"${id}" (${call.name}) needs ${approvers} people to agree; say who you are with by`;
+  if (!by) return `"${id}" (${call.name}) needs ${approvers} people to agree; say who you are with \`by\``;
   return call.ask && among(call.ask.votes, by)
     ? `"${by}" has agreed to "${id}" (${call.name}) already; ${approvers - call.ask.votes.length} more must`
     : undefined;
@@ -391,9 +393,9 @@ function byWhom({ log }: ThreadState, id: string): string {
 function checkWords(words: Record<string, unknown>): string | undefined {
   for (const [name, value] of Object.entries(words)) {
     if (value === undefined || value === null) continue;
-    if (typeof value !== 'string') return `${name} must be a text; it is ${show(value)}`;
+    if (typeof value !== 'string') return `\`${name}\` must be a text; it is ${show(value)}`;
     const max = name === 'reason' ? bounds.wordsChars : bounds.nameChars;
-    if (value.length > max) return `${name} has ${value.length} characters; at most ${max}`;
+    if (value.length > max) return `\`${name}\` has ${value.length} characters; at most ${max}`;
   }
   return undefined;
 }

@@ -134,15 +134,38 @@ export function messagePage(messages: readonly Message[], from: number): { messa
   return { messages: items, next, more: next < messages.length };
 }
 
-/** The summary line of a model step in the Web UI: what it is, before it runs. */
+/** The summary line of a model step in the Web UI's history: what it is, before it runs. */
 export function modelSummary(turn: number, model: string, contextTokens: number): string {
   const context = contextTokens === 0 ? '' : ` · ${contextTokens < 1000 ? contextTokens : `${Math.round(contextTokens / 1000)}k`} context`;
-  return summary(`turn ${turn} · ${model}${context}`);
+  return lineOfHistory(`turn ${turn} · ${model}${context}`);
 }
+
+export function closingSummary(model: string): string {
+  return lineOfHistory(`closing words · ${model}`);
+}
+
+/** Of the timer that bounds a wait. */
+export function waitSummary({ kind, name }: Pick<PendingCall, 'kind' | 'name'>): string {
+  return lineOfHistory(`${excerpt(name, 60)} waits for ${waitsFor[kind]}`);
+}
+
+const waitsFor: Record<PendingCall['kind'], string> = {
+  approval: 'an approval',
+  output: 'its output',
+  question: 'an answer',
+  limit: 'more of it',
+  reply: 'a reply',
+};
 
 export function toolSummary(name: string, args: string): string {
   const begun = printableLine(args.slice(0, 2 * bounds.summaryBytes));
-  return fitting((chars) => markdown`${excerpt(name, 60)} ${Markdown.code(excerpt(begun, chars))}`);
+  return fitting((chars) => Markdown.literal(`${excerpt(name, 60)} ${excerpt(begun, chars)}`));
+}
+
+/** The history shows the source of a line; what the server keeps it as is Markdown. */
+function lineOfHistory(text: string): string {
+  const line = printableLine(text.slice(0, 2 * bounds.summaryBytes));
+  return fitting((chars) => Markdown.literal(excerpt(line, chars)));
 }
 
 /** A line of text, in Markdown that shows it as it is. */

@@ -48,6 +48,8 @@ export class StepsUnderWay {
         index,
         ...(text !== undefined && { contentChunk: text }),
         ...(reasoning !== undefined && { reasoningChunk: reasoning }),
+        // Whoever comes now may have seen another attempt before.
+        ...(attempt > 1 && { restart: true }),
         snapshot: true,
       },
     };

@@ -79,7 +79,7 @@ async function* listed({ temporal }: LonghaulClient, query: string | undefined):
       yield { workflowId: value.workflowId, runId: value.runId };
     }
   } catch (error) {
-    throw explainList('replay', error);
+    throw await explainList({ temporal, what: 'replay', filter: query }, error);
   }
 }
 

@@ -5,18 +5,27 @@ import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
 import { readConfig, readVariables } from '../config';
 import { type PermissionMode, permissionModes } from '../core/tool';
+import type { Dependencies } from '../tools/define-tool';
 import { createPermissions } from '../tools/permissions';
+import { checkDependencies } from './check-dependencies';
+
+/** What a worker is told to run. */
+export interface ConfiguredAgents {
+  agents: Agent[];
+  /** What their tools reach through `ctx.resolve`. */
+  dependencies: Dependencies;
+}
 
 /**
  * The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. `mode`, or
  * LONGHAUL_MODE, is what the coder may do without asking; agents of a file say that themselves.
  */
-export async function configuredAgents({ file, mode }: { file?: string | undefined; mode?: string | undefined } = {}): Promise<Agent[]> {
+export function configuredAgents({ file, mode }: { file?: string | undefined; mode?: string | undefined } = {}): ConfiguredAgents {
   const { agentsFile, model, mode: usual, passEnv } = readConfig();
   const named = file ?? agentsFile;
   if (!named) {
     const permissions = createPermissions({ mode: modeOf(mode ?? usual ?? 'minimal') });
-    return [createCoder({ environment: readVariables(passEnv), permissions, ...(model && { model }) })];
+    return { agents: [createCoder({ environment: readVariables(passEnv), permissions, ...(model && { model }) })], dependencies: {} };
   }
   if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} have permissions of their own.`);
   return loadAgents(named);
@@ -28,8 +37,8 @@ function modeOf(text: string): PermissionMode {
   return mode;
 }
 
-/** The agents that a module exports: by name, as a list, or as its default. Throws where it has none. */
-function loadAgents(file: string): Agent[] {
+/** What a module exports: agents by name, as a list, or as its default, and `dependencies`. Throws where it has no agent. */
+function loadAgents(file: string): ConfiguredAgents {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
   // Node 20.19 and later load ES modules this way too.
@@ -41,7 +50,10 @@ function loadAgents(file: string): Agent[] {
       .filter(isAgent),
   );
   if (found.size === 0) throw new Error(`${path} exports no agent. Export what defineAgent returns.`);
-  return [...found];
+  const { dependencies = {} } = module;
+  const wrong = checkDependencies(dependencies);
+  if (wrong) throw new Error(`${path}: the export ${wrong}.`);
+  return { agents: [...found], dependencies: dependencies as Dependencies };
 }
 
 function required(path: string): Record<string, unknown> {

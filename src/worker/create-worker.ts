@@ -16,6 +16,7 @@ import { defaultModels, type Models } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import type { Dependencies } from '../tools/define-tool';
 import { dataConverter, workflowBundleOptions } from '../workflow-bundle';
+import { checkDependencies } from './check-dependencies';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
 import { verifierOf } from './verifier';
@@ -112,6 +113,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
   const verifier = options.verifier ?? (config.signersFile === undefined ? undefined : verifierOf(config.signersFile));
+  const { dependencies = {} } = options;
+  const wrong = checkDependencies(dependencies);
+  if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
@@ -124,7 +128,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     bus,
     transcripts: new TranscriptCache(options.transcriptCacheSize),
     workspace,
-    dependencies: options.dependencies ?? {},
+    dependencies,
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,

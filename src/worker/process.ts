@@ -33,12 +33,13 @@ export async function runWorkerProcess({
   try {
     // The signals are handled here, where the second one can be told from the first.
     Runtime.install({ ...logOptions(announce), shutdownSignals: [] });
-    const agents = await configuredAgents({ file: agentsFile, mode });
+    const { agents, dependencies } = configuredAgents({ file: agentsFile, mode });
     // Of processes that do nothing else: elsewhere the environment must not decide whether a worker is given work at all.
     const deployment = readDeployment();
     const { drainMs } = readConfig();
     const worker = await createWorker({
       agents,
+      dependencies,
       ...(taskQueue && { taskQueue }),
       ...(deployment && { deployment }),
       ...(drainMs !== undefined && { drainMs }),

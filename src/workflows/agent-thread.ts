@@ -62,7 +62,10 @@ async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
     throwIfCancelled();
-    const arrived = idleMs === 0 ? await condition(something).then(() => true) : something() || (await condition(something, idleMs));
+    const arrived =
+      idleMs === 0
+        ? await condition(something).then(() => true)
+        : something() || (await condition(something, idleMs, { summary: 'waits for the next message' }));
     if (!arrived) record('thread.closed', { reason: 'idle' });
   } catch (error) {
     refuseQueue(thread, 'the thread was cancelled before it took the message in');

@@ -17,7 +17,7 @@ import type { HookAnswer } from '../core/hooks';
 import { type Message, noUsage } from '../core/message';
 import { inForce, type RunState, stepIdOf, type ThreadState, transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
-import { modelSummary } from '../core/views';
+import { closingSummary, modelSummary } from '../core/views';
 import { addWaste } from '../core/waste';
 import { callModelOptions } from './activity-options';
 import { hasHook, runHook, tellCompactions } from './hooks';
@@ -159,7 +159,7 @@ function call(
   const run = state.run as RunState;
   const { tools, settings = wished } = inForce(state);
   const said = justSaid(state);
-  const summary = closing ? `closing words · ${model}` : modelSummary(run.turn, model, run.context);
+  const summary = closing ? closingSummary(model) : modelSummary(run.turn, model, run.context);
   const request: CallModelRequest = {
     agent: state.agent,
     model,

@@ -5,7 +5,7 @@ import type { Extra } from '../core/evolve';
 import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
-import { askPolicyOf, checkedCall } from '../core/views';
+import { askPolicyOf, checkedCall, pendingCalls, waitSummary } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
 import { type Attested, attest } from './attest';
 import { whereAgentIs } from './await-agent';
@@ -48,10 +48,16 @@ export async function awaitPeople(thread: Thread, id: string, over: () => boolea
     const { phase, ask } = call;
     const moved = () => over() || now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
     if (ask?.dueAt === undefined) await condition(moved);
-    else if ((ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now()))) && !thread.deciding.has(id)) {
+    else if ((ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now(), shownAs(thread, id)))) && !thread.deciding.has(id)) {
       passDeadline(thread, call, ask);
     }
   }
+}
+
+/** The timer stands in the history for as long as it is waited for. */
+function shownAs({ state }: Thread, id: string): { summary?: string } {
+  const pending = pendingCalls(state).find(({ toolCallId }) => toolCallId === id);
+  return pending ? { summary: waitSummary(pending) } : {};
 }
 
 function passDeadline(thread: Thread, { id, name, verdict, phase }: CallState, { passed }: AskState): void {

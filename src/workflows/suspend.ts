@@ -38,7 +38,8 @@ export async function awaitReply(thread: Thread): Promise<RunEnd | 'carry-over' 
   const { correlationId, expiresAt } = run.suspension as SuspensionState;
   const replied = () => waiting(state).length > 0;
   const left = expiresAt - Date.now();
-  const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(thread, 'idle'), left)) && Date.now() < expiresAt;
+  const shown = { summary: 'waits for a reply' };
+  const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(thread, 'idle'), left, shown)) && Date.now() < expiresAt;
   // Also where something was said meanwhile: while no worker was up it waited behind the deadline.
   if (!inTime) return { type: 'expired', message: `No reply to "${correlationId}" came until ${new Date(expiresAt).toISOString()}.` };
   if (!replied()) return 'carry-over';

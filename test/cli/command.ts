@@ -24,7 +24,7 @@ export interface CommandOptions {
   env?: Record<string, string | undefined>;
   cwd?: string;
   /** What its standard input holds. Default: nothing, and it is closed. */
-  input?: string;
+  input?: string | Buffer;
 }
 
 const running = new Set<ChildProcess>();

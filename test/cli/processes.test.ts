@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { byTurn, type ModelServer, say, slowly, startModelServer } from '../../src/testing/model-server';
+import { byTurn, callTools, type ModelServer, say, slowly, startModelServer } from '../../src/testing/model-server';
 import { sharedServer } from '../support/temporal';
 import { until } from '../support/until';
 import { expectOneLine, longhaul, type Running, start } from './command';
@@ -186,6 +186,34 @@ test('worker runs the agents of a file on a task queue, and drains on SIGTERM', 
   worker.child.kill('SIGTERM');
   expect(await worker.ended).toMatchObject({ code: 0 });
 }, 60_000);
+
+test('tools reach what the agents file exports as dependencies, in a worker and in dev', async () => {
+  const file = join(folder, 'clerk.js');
+  const [agents, tools] = ['agents', 'tools'].map((zone) => JSON.stringify(join(__dirname, `../../src/${zone}/index.ts`)));
+  writeFileSync(
+    file,
+    `const { defineAgent } = require(${agents});
+    const { defineTool } = require(${tools});
+    const { z } = require(${JSON.stringify(require.resolve('zod'))});
+    const execute = async (_, ctx) => (await ctx.resolve('db')).name;
+    const look = defineTool({ name: 'look', description: 'Looks.', input: z.object({}), execute });
+    exports.clerk = defineAgent({ name: 'clerk', model: 'test-model', instructions: 'Look.', tools: [look] });
+    exports.dependencies = { db: () => ({ name: 'orders' }) };\n`,
+  );
+  const looking = await startModelServer(({ turn, messages }) =>
+    turn === 0 ? callTools([{ name: 'look', args: {} }]) : say(`Found: ${messages.at(-1)?.content}`),
+  );
+  const env = { TEMPORAL_ADDRESS: sharedServer().address, OPENAI_BASE_URL: looking.url, LONGHAUL_TASK_QUEUE: `cli-${randomUUID()}` };
+  const worker = start(['worker', '--agents', file], { env });
+  await worker.says('longhaul worker: agents clerk', 30_000);
+  expect((await longhaul(['run', '--agent', 'clerk', 'hello'], { env })).stdout).toContain('Found: orders\n');
+  worker.child.kill('SIGTERM');
+  await worker.ended;
+
+  const dev = await longhaul(['dev', '--agents', file, 'hello'], { cwd: folder, env });
+  expect(dev.stdout).toContain('Found: orders\n');
+  await looking.stop();
+}, 120_000);
 
 test('dev speaks TLS to the server that the environment names, where the environment says so', async () => {
   const firstBytes: number[] = [];

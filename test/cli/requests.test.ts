@@ -94,6 +94,36 @@ test('submit reads the output from standard input', async () => {
   expect((await thread.result()).output).toContain('from a pipe');
 });
 
+test.each([
+  ['send', ['T']],
+  ['reply', ['C']],
+  ['answer', ['T', 'call_1']],
+  ['submit', ['T', 'call_1']],
+  ['submit', ['--text', 'T', 'call_1']],
+  ['run', []],
+  ['dev', []],
+])('a blank text, or one that is no UTF-8, is a usage error of %s %j, and nothing is sent', async (name, before) => {
+  // Nothing listens there: what is refused needs no server.
+  const nowhere = { env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } };
+  for (const [ended, words] of [
+    [await longhaul([name, ...before, ' '], nowhere), /^error: the \w+ is blank; nothing was sent$/],
+    [await longhaul([name, ...before, '-'], { ...nowhere, input: '\n' }), /^error: the \w+ is blank; nothing was sent$/],
+    [
+      await longhaul([name, ...before, '-'], { ...nowhere, input: Buffer.from([0x68, 0x69, 0xff, 0xfe]) }),
+      /^error: standard input is not UTF-8/,
+    ],
+  ] as const) {
+    expectOneLine(ended, words);
+    expect(ended.code).toBe(2);
+  }
+});
+
+test('submit sends an empty text as JSON', async () => {
+  const { thread, call } = await waiting('look');
+  expect(await command('submit', thread.id, call.toolCallId, '""')).toMatchObject({ code: 0 });
+  expect((await thread.result()).output).toBe('The last word was: (no output)');
+});
+
 test('broken JSON is a usage error, and nothing is sent', async () => {
   const { thread, call } = await waiting('look');
   for (const args of [
@@ -154,6 +184,27 @@ test('events begin where they are asked to, and stop at what there is', async ()
   expect(events.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
 });
 
+test('what a thread refuses is told in the names of the command and its options', async () => {
+  const { thread, call } = await waiting('look');
+  const { toolCallId } = call;
+  expectOneLine(await command('answer', thread.id, 'none', 'blue'), /^error: answer was refused by thread "\S+": "none" does not wait/);
+  expectOneLine(await command('submit', thread.id, 'none', 'blue'), /^error: submit was refused by thread "\S+": "none" does not wait/);
+  expectOneLine(await command('reject', thread.id, toolCallId), /^error: reject was refused by thread/);
+  expectOneLine(
+    await command('send', thread.id, 'x', '--id', 'two words'),
+    /^error: send was refused by thread .*: --id must be 1 to 128 letters/,
+  );
+  expectOneLine(await command('send', thread.id, 'x', '--after-run'), /; start a conversation, or leave out --after-run$/);
+  expectOneLine(await command('reject', thread.id, toolCallId, '--reason', 'x'.repeat(5_000)), /: --reason has 5000 characters/);
+  await thread.cancel();
+  const { thread: other, call: asked } = await waiting('deploy');
+  expectOneLine(
+    await command('approve', other.id, asked.toolCallId, '--more', '3'),
+    /: --more is for a limit that a person is asked about/,
+  );
+  await other.cancel();
+});
+
 test('approve prints what it approves, and approves nothing else', async () => {
   const { thread, call } = await waiting('deploy');
   const other = await command('approve', thread.id, call.toolCallId, '--expect', '0000000000000000');
@@ -203,12 +254,14 @@ test('list shows threads, and a filter that makes no sense is a usage error', as
   const wrong = await command('list', '--query', 'Nonsense = 1');
   expectOneLine(wrong, /^error: list: the server did not understand the filter: .*Nonsense/);
   expect(wrong.code).toBe(2);
+  expectOneLine(await command('list', '--query', "AgentName = 'x' ANDD 1"), /syntax error at its character 17, near 'ANDD'$/);
+  expectOneLine(await command('replay', '--query', 'AgentName = '), /^error: replay: .* syntax error at its end$/);
   await thread.cancel();
 });
 
 test('without a worker a request ends with a clear word, and show still tells what the server knows', async () => {
   const [sent, shown] = await Promise.all([alone.sent.ended, alone.shown.ended]);
-  expectOneLine(sent, /^error: sendMessage: no worker answers for thread .*The thread is safe/);
+  expectOneLine(sent, /^error: send: no worker answers for thread .*The thread is safe/);
   expect(sent.code).toBe(1);
   expect(shown.stdout).toContain(`queue      nobody-${rig.taskQueue}`);
   expect(shown.stderr).toMatch(/no worker answers/);

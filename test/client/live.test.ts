@@ -3,7 +3,7 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { defineAgent } from '../../src/agents';
 import { LonghaulClient } from '../../src/client';
 import type { EphemeralEvent } from '../../src/core/event';
-import { say, slowly } from '../../src/testing/model-server';
+import { cut, say, slowly } from '../../src/testing/model-server';
 import { collect, type Rig, startRig, until } from '../support/rig';
 import { scenes } from '../workflows/scenes';
 
@@ -67,4 +67,15 @@ test("live text from heartbeats is decoded with the client's own codec", async (
     expect(snapshot).toBe(true);
     expect(contentChunk).toMatch(/^WORD0/);
   }
+});
+
+test('the first that a reader in another process gets of a second attempt says that it begins anew', async () => {
+  const lost = slowly(cut(text), { chunkMs: 60, chunkSize: 10 });
+  const thread = await far.client.start(agent, scene([lost, slow]));
+  const deltas = deltasOf(await collect(thread.events()));
+  const [before, [first, ...more]] = [deltas.filter(({ attempt }) => attempt === 1), deltas.filter(({ attempt }) => attempt === 2)];
+  expect(before.length).toBeGreaterThan(0);
+  expect(first).toMatchObject({ index: 0, restart: true, snapshot: true });
+  expect(more.length).toBeGreaterThan(0);
+  for (const { restart } of [...before, ...more]) expect(restart).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { details, taskDetails } from '../../src/core/details';
 import { Markdown, markdown } from '../../src/core/markdown';
 import { newThread, type ThreadState } from '../../src/core/state';
-import { modelSummary, summary, toolSummary } from '../../src/core/views';
+import { closingSummary, modelSummary, summary, toolSummary, waitSummary } from '../../src/core/views';
 import { hostilePieces, hostileText } from '../support/hostile-texts';
 import { type MarkdownNode, parseMarkdown } from '../support/markdown';
 
@@ -111,6 +111,8 @@ test('summaries and the page of a task have none', () => {
   expectNoMarkup([
     ...pages,
     ...pagesOf(hostileText, (text) => modelSummary(1, text, 1)),
+    ...pagesOf(hostileText, closingSummary),
+    ...pagesOf(hostileText, (name) => waitSummary({ kind: 'approval', name })),
     ...pagesOf(hostileText, (text) => summary(`coder: ${text}`)),
     ...pagesOf(hostileText, taskDetails),
   ]);

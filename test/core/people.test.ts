@@ -93,5 +93,8 @@ test('a decision that says what it is on is refused for anything else', () => {
     ok: false,
     reason: `approve: what waits as "call_x" (pay) has the digest abcdef0123456789, and "abcdef" was expected; look at it again before you decide`,
   });
-  expect(checkDecision(state, { ...decision, expect: 7 })).toMatchObject({ ok: false, reason: 'approve: expect must be a text; it is 7' });
+  expect(checkDecision(state, { ...decision, expect: 7 })).toMatchObject({
+    ok: false,
+    reason: 'approve: `expect` must be a text; it is 7',
+  });
 });

@@ -81,6 +81,6 @@ test('an update is known by its own id where its payload has none, and by a dige
 test.each([[''], [7], ['with space'], ['x'.repeat(129)], [{}], ['é']])('refuses the id %j and says what one is', (id) => {
   expect(identify('pause', { id }, 'u1')).toMatchObject({
     ok: false,
-    reason: expect.stringMatching(/^pause: id must be 1 to 128 letters, digits or \. _ : -; it is /),
+    reason: expect.stringMatching(/^pause: `id` must be 1 to 128 letters, digits or \. _ : -; it is /),
   });
 });

@@ -122,7 +122,7 @@ describe('sendMessage', () => {
     [[{ type: 'text', text: 'a' }, 'b'], 'part 1 of the input must be an object'],
     [[{ type: 'video' }], 'part 0 of the input has the type "video"'],
     [[{ type: 'image', url: 'file:///etc/passwd' }], 'without a usable url'],
-    [{ input: 'hi', id: 'with space' }, 'id must be 1 to 128'],
+    [{ input: 'hi', id: 'with space' }, '`id` must be 1 to 128'],
     [{ input: 'hi', id: 7 }, 'it is 7'],
   ])('refuses %j and says why', (payload, words) => {
     expect(reason(checkSend(state, payload))).toContain(words);
@@ -208,10 +208,10 @@ describe('approve', () => {
   test.each([
     [undefined, 'approve takes { toolCallId'],
     [{ approved: true }, 'approve takes { toolCallId'],
-    [{ toolCallId: approval, approved: 'yes' }, 'approved must be true or false; it is "yes"'],
-    [{ toolCallId: approval, by: 7 }, 'by must be a text; it is 7'],
-    [{ toolCallId: approval, reason: 'x'.repeat(4_001) }, 'reason has 4001 characters'],
-    [{ toolCallId: approval, arguments: '{}' }, 'arguments must be an object'],
+    [{ toolCallId: approval, approved: 'yes' }, '`approved` must be true or false; it is "yes"'],
+    [{ toolCallId: approval, by: 7 }, '`by` must be a text; it is 7'],
+    [{ toolCallId: approval, reason: 'x'.repeat(4_001) }, '`reason` has 4001 characters'],
+    [{ toolCallId: approval, arguments: '{}' }, '`arguments` must be an object'],
     [{ toolCallId: approval, approved: false, arguments: {} }, 'a refusal has no arguments'],
   ])('refuses %j and says why', (payload, words) => {
     expect(reason(checkDecision(state, payload))).toContain(words);
@@ -228,7 +228,7 @@ describe('cancel', () => {
 
   test('refuses other shapes, and a run that is over, by name', () => {
     expect(reason(checkCancel(state, 7))).toContain('it was given 7');
-    expect(reason(checkCancel(state, { reason: 7 }))).toContain('reason must be a text');
+    expect(reason(checkCancel(state, { reason: 7 }))).toContain('`reason` must be a text');
     expect(reason(checkCancel(over('conversation'), {}))).toMatch(/no run to cancel: run run_\d+ of thread "thread_1" is completed/);
   });
 });

@@ -1,10 +1,20 @@
 import fc from 'fast-check';
 import { bytesOf } from '../../src/core/context/carry';
-import { details } from '../../src/core/details';
+import { details, taskDetails } from '../../src/core/details';
 import type { PendingCall } from '../../src/core/event';
 import { join } from '../../src/core/log';
 import { newThread } from '../../src/core/state';
-import { eventPage, messagePage, modelSummary, page, pendingCalls, threadStatus, toolSummary } from '../../src/core/views';
+import {
+  closingSummary,
+  eventPage,
+  messagePage,
+  modelSummary,
+  page,
+  pendingCalls,
+  threadStatus,
+  toolSummary,
+  waitSummary,
+} from '../../src/core/views';
 import { plot, Story } from './story';
 
 const pageBytes = 1_200_000;
@@ -187,7 +197,7 @@ describe('the page in the Web UI', () => {
       queue: [{ id: 'm', role: 'user', content: 'hi | ho' }],
     });
     expect(details(state)).toContain('**Starting** · agent coder · model not known yet');
-    expect(details(state)).toContain('- task: hi \\| ho');
+    expect(details(state)).toContain('Task:\n\n```\nhi | ho\n```');
   });
 });
 
@@ -202,6 +212,22 @@ test('summaries of steps are one short line', () => {
   expect(modelSummary(7, 'gpt-5', 12_345)).toBe('turn 7 · gpt-5 · 12k context');
   expect(modelSummary(1, 'gpt-5', 0)).toBe('turn 1 · gpt-5');
   expect(modelSummary(1, 'gpt-5', 999)).toBe('turn 1 · gpt-5 · 999 context');
-  expect(toolSummary('shell', '{\n  "command": "ls"\n}')).toBe('shell `{ "command": "ls" }`');
+  expect(toolSummary('shell', '{\n  "command": "ls"\n}')).toBe('`shell { "command": "ls" }`');
   expect(toolSummary('shell', 'x'.repeat(500)).length).toBeLessThanOrEqual(180);
+  expect(waitSummary({ kind: 'approval', name: 'deploy' })).toBe('deploy waits for an approval');
+});
+
+test('what the history shows without reading Markdown has no backslashes in it', () => {
+  expect(modelSummary(1, 'gpt_5', 0)).toBe('`turn 1 · gpt_5`');
+  expect(toolSummary('read_file', '{"path":"a_b.md"}')).toBe('`read_file {"path":"a_b.md"}`');
+  expect(closingSummary('gpt_5')).toBe('`closing words · gpt_5`');
+  expect(waitSummary({ kind: 'output', name: 'look_up' })).toBe('`look_up waits for its output`');
+});
+
+test('the task can be copied from the page of a thread as it was given', () => {
+  const task = 'Fix `read_file`:\n\n- it *fails* on "quotes" | <tags>\n```js\n1. x\n```';
+  const queue = [{ id: 'm', role: 'user' as const, content: task }];
+  const page = details(newThread({ threadId: 't', agent: 'coder', mode: 'one-shot', overrides: {}, queue }));
+  expect(page).toContain(`\n\`\`\`\`\n${task}\n\`\`\`\`\n`);
+  expect(taskDetails(task)).toBe(`\`\`\`\`\n${task}\n\`\`\`\``);
 });

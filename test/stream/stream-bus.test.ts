@@ -88,7 +88,7 @@ test('another attempt begins the text anew, and what an earlier one still says i
   bus.publish(delta({ contentChunk: 'void' }));
   bus.publish(delta({ attempt: 2, contentChunk: 'again', restart: true }));
   bus.publish(delta({ index: 1, contentChunk: 'void, too' }));
-  expect(heardBy(bus)).toMatchObject([{ attempt: 2, contentChunk: 'again', snapshot: true }]);
+  expect(heardBy(bus)).toMatchObject([{ attempt: 2, contentChunk: 'again', restart: true, snapshot: true }]);
 });
 
 test('of a step that is over nothing is kept, and of a long text its end', () => {

@@ -174,7 +174,7 @@ describe('who may decide', () => {
     expect(await approve({ by: 'mallory', groups: ['sales'] })).toBe(
       'approve: "call_named" (named) is for dana, eve, members of "finance" to answer; "mallory" (sales) is none of them',
     );
-    expect(await approve({})).toMatch(/is for dana, eve.*say who you are with by, and groups/);
+    expect(await approve({})).toMatch(/is for dana, eve.*say who you are with `by`, and `groups`/);
     expect(await approve({ by: 'mallory', approved: false })).toMatch(/"mallory" is none of them/);
     expect(ranIn(thread)).toEqual([]);
     await ask(thread, 'approve', { toolCallId: 'call_named', by: 'zoe', groups: ['finance'] });

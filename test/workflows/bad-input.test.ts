@@ -133,17 +133,17 @@ test('updates of the wrong type are refused by name with what they take, and not
   const { seq } = await thread.status();
   const nonsense: [string, unknown, RegExp][] = [
     ['cancel', 42, /cancel takes/],
-    ['cancel', { reason: 5 }, /reason must be a text; it is 5/],
+    ['cancel', { reason: 5 }, /`reason` must be a text; it is 5/],
     ['sendMessage', { text: 'x' }, /input must be a text/],
     ['sendMessage', undefined, /sendMessage takes/],
     ['sendMessage', '', /input is empty/],
-    ['sendMessage', { input: 'x', id: 'two words' }, /id must be/],
+    ['sendMessage', { input: 'x', id: 'two words' }, /`id` must be/],
     ['submitToolOutputs', 'call_1', /takes \{ outputs/],
     ['submitToolOutputs', { outputs: { call_1: 'x' } }, /takes \{ outputs/],
     ['submitToolOutputs', { outputs: [null] }, /outputs\[0\] has no toolCallId/],
     ['approve', {}, /approve takes/],
-    ['approve', { toolCallId: 'call_1', approved: 'yes' }, /approved must be true or false/],
-    ['approve', { toolCallId: 'call_1', arguments: 'x' }, /arguments must be an object/],
+    ['approve', { toolCallId: 'call_1', approved: 'yes' }, /`approved` must be true or false/],
+    ['approve', { toolCallId: 'call_1', arguments: 'x' }, /`arguments` must be an object/],
     ['approve', { toolCallId: 'call_1' }, /waits for its output, not for an approval/],
   ];
   for (const [name, payload, words] of nonsense) {

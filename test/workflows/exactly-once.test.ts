@@ -174,7 +174,7 @@ describe('a request that is repeated under its id', () => {
     await expect(thread.pause({ id: 'p1', reason: 'other words' })).rejects.toThrow(
       /the id "p1" was given to another pause before \(event \d+\); give this one an id of its own/,
     );
-    await expect(thread.send('Twice', { id: 'm1' })).rejects.toThrow(/the id "m1" was given to another sendMessage before/);
+    await expect(thread.send('Twice', { id: 'm1' })).rejects.toThrow(/the id "m1" was given to another message before/);
     await handleOf(thread).signal('sendMessage', { id: 'm1', input: 'Thrice' });
     const [rejected] = ofType(await happened(thread, 'agent.request.rejected'), 'agent.request.rejected');
     expect(rejected?.data).toMatchObject({ request: 'sendMessage', reason: expect.stringContaining('the id "m1"') });

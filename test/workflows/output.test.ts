@@ -63,6 +63,47 @@ test('an answer that never fits fails the run once it was sent back as often as 
   expect(at.end).toMatchObject({ data: { code: 'output_invalid', message: expect.stringMatching(/after 1 attempt/) } });
 });
 
+test('the output of a run comes parsed, and typed, for whoever has the schema of its agent', async () => {
+  const { thread } = await answered([fits]);
+  const { parsed, output: text } = await thread.result({ schema: reporter.output });
+  // Of these types, as the compiler sees it.
+  const { city, degrees }: { city: string; degrees: number } = parsed;
+  expect([city, degrees, text]).toEqual(['Oslo', 7, '{"city":"Oslo","degrees":7}']);
+  const warm = z.object({ city: z.string().toUpperCase(), degrees: z.number().transform((value) => value > 20) });
+  const { degrees: isWarm }: { degrees: boolean } = (await thread.result({ schema: warm })).parsed;
+  expect(isWarm).toBe(false);
+});
+
+test('an output that does not fit the schema of the reader is an error that says where, and why the run had no other', async () => {
+  const { thread } = await answered([fits]);
+  const other = z.object({ city: z.string(), wind: z.object({ knots: z.number() }) });
+  expect(await thrownBy(thread.result({ schema: other }))).toMatchObject({
+    name: 'LonghaulError',
+    code: 'output-invalid',
+    message: expect.stringMatching(new RegExp(`^The output of thread "${thread.id}" does not fit the schema: wind: .*expected object`)),
+  });
+  const throwing = output.refine(() => {
+    throw new Error('no atlas');
+  });
+  expect(await thrownBy(thread.result({ schema: throwing }))).toMatchObject({
+    code: 'output-invalid',
+    message: expect.stringMatching('no atlas'),
+  });
+  const limited = await rig.client.start(reporter, scene([callTools([{ name: 'look', args: {} }]), fits]), { limits: { turns: 1 } });
+  expect(await thrownBy(limited.result({ schema: output }))).toMatchObject({
+    code: 'output-invalid',
+    message: expect.stringMatching(/not valid JSON.* The run is incomplete: .*turns/i),
+  });
+});
+
+test('what is no schema is refused before anybody waits for the run', async () => {
+  const schema = { type: 'object' } as unknown as typeof output;
+  expect(await thrownBy(rig.client.attach('no-such-thread').result({ schema }))).toMatchObject({
+    code: 'invalid-input',
+    message: expect.stringMatching('zod'),
+  });
+});
+
 test('only an answer that fits is verified', async () => {
   const { requests, end } = await answered([say('No.'), fits, fits], twice);
   expect(end).toMatchObject(completed);

@@ -218,10 +218,10 @@ describe('a message that is sent while a run is going', () => {
   test('is refused where it asks for what can not be, with what would do', async () => {
     const { thread, open } = await walking();
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', delivery: 'after-run' }))).toMatch(
-      /ends with its run.*conversation.*next-turn/,
+      /ends with its run.*conversation.*leave out `delivery: "after-run"`/,
     );
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', model: 'other' }))).toMatch(/model hold.*a run is going on.*after-run/);
-    expect(await refusal(ask(thread, 'sendMessage', { input: 'x', delivery: 'soon' }))).toMatch(/delivery must be one of "next-turn"/);
+    expect(await refusal(ask(thread, 'sendMessage', { input: 'x', delivery: 'soon' }))).toMatch(/`delivery` must be one of "next-turn"/);
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', correlationId: 'c-1' }))).toMatch(/no reply to "c-1" is waited for/);
     open();
     await story(thread);
