@@ -5,6 +5,7 @@ import { replayThreads } from '../src/testing';
 import { type Billed, measureActions } from './measures/actions';
 import { type Approvals, measureApprovals } from './measures/approvals';
 import { type Cancels, measureCancels } from './measures/cancel';
+import { type ColdReplay, measureColdReplay, turnsOfAnExecution } from './measures/cold-replay';
 import type { HistoryFacts } from './measures/history';
 import { type Hostile, measureHostileInput } from './measures/hostile-input';
 import { measurePace, type PaceRound } from './measures/pace';
@@ -12,7 +13,7 @@ import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cancel', 'takeover', 'actions', 'approvals', 'hostile-input'] as const;
+const parts = ['pace', 'resume', 'cold-replay', 'cancel', 'takeover', 'actions', 'approvals', 'hostile-input'] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -30,6 +31,7 @@ export interface Results {
   histories: Partial<Record<Contender, HistoryFacts>>;
   pace: PaceRound[];
   resume: Resume[];
+  coldReplay: ColdReplay[];
   cancels: Cancels;
   takeoverMs: number[];
   billed?: Billed;
@@ -46,6 +48,7 @@ interface Plan {
   turnsEach: number;
   resumeAfter: number;
   resumes: number;
+  replays: number;
   cancels: number;
   takeovers: number;
   /** Of the answer whose heartbeats are counted. */
@@ -62,6 +65,7 @@ const full: Plan = {
   turnsEach: 10,
   resumeAfter: 100,
   resumes: 3,
+  replays: 3,
   cancels: 30,
   takeovers: 5,
   answerMs: 10_000,
@@ -75,6 +79,7 @@ const quick: Plan = {
   turnsEach: 3,
   resumeAfter: 20,
   resumes: 1,
+  replays: 1,
   cancels: 5,
   takeovers: 1,
   answerMs: 500,
@@ -122,6 +127,7 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
     histories: {},
     pace: [],
     resume: [],
+    coldReplay: [],
     cancels: { same: [], elsewhere: [] },
     takeoverMs: [],
     failures: [],
@@ -141,6 +147,13 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
         say(`resume ${i + 1} of ${plan.resumes}: ${contender}`);
         results.resume.push(await measureResume(rig, contender, plan.resumeAfter));
       }
+    }
+  });
+  await take('cold-replay', async () => {
+    const most = await turnsOfAnExecution(rig);
+    for (let i = 0; i < plan.replays; i++) {
+      say(`cold replay ${i + 1} of ${plan.replays}`);
+      results.coldReplay.push(await measureColdReplay(rig, most));
     }
   });
   await take('cancel', async () => {

@@ -1,6 +1,7 @@
 import type { Results } from './main';
 import { type Actions, actionKinds, type Billed, sumOf } from './measures/actions';
 import type { Approvals } from './measures/approvals';
+import type { ColdReplay } from './measures/cold-replay';
 import type { Hostile } from './measures/hostile-input';
 import { median, quantile, show } from './numbers';
 import { type Contender, contenders } from './rig';
@@ -104,7 +105,7 @@ function pace(results: Results): string[] {
   ];
 }
 
-function rest({ resume, cancels, takeoverMs, billed, approvals, hostile, bundleBytes }: Results): string[] {
+function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, hostile, bundleBytes }: Results): string[] {
   const sections: string[] = [];
   if (resume.length > 0) {
     const row = (contender: Contender): Row => {
@@ -118,6 +119,7 @@ function rest({ resume, cancels, takeoverMs, billed, approvals, hostile, bundleB
       'The floor is not measured here: it keeps its transcript in the memory of its worker, so there is nothing to resume.',
     );
   }
+  if (coldReplay.length > 0) sections.push(ofColdReplay(coldReplay));
   const rows: Row[] = [];
   for (const [where, ms] of [
     ["in the thread's own worker", cancels.same],
@@ -140,6 +142,15 @@ function rest({ resume, cancels, takeoverMs, billed, approvals, hostile, bundleB
   if (hostile) sections.push(ofHostile(hostile));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
   return sections;
+}
+
+function ofColdReplay(replays: ColdReplay[]): string {
+  const value = (key: keyof ColdReplay) => show(median(replays.map((one) => one[key])));
+  return table(
+    'Cold replay of an execution as long as it gets (longhaul)',
+    ['turns', 'events', 'bytes', 'query to its answer, ms', 'message to its model request, ms', 'worker CPU, ms an event'],
+    [[value('turns'), value('events'), value('bytes'), value('queryMs'), value('messageMs'), value('cpuMsAnEvent')]],
+  );
 }
 
 function ofHostile(hostile: Hostile[]): string {

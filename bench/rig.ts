@@ -30,12 +30,18 @@ export interface Rig {
   stop(): Promise<void>;
 }
 
+interface BeginOptions {
+  callTimeoutMs?: number;
+  agent?: 'bench' | 'bench-ask';
+  mode?: 'one-shot' | 'conversation';
+}
+
 export interface BenchWorker {
   contender: Contender;
   pid: number;
   taskQueue: string;
   /** Starts a session; resolves with its workflow id. */
-  begin(session: Omit<Session, 'key'>, options?: { callTimeoutMs?: number; agent?: 'bench' | 'bench-ask' }): Promise<string>;
+  begin(session: Omit<Session, 'key'>, options?: BeginOptions): Promise<string>;
   /** Starts a session and waits for its end; one that the server ends is an answer too. */
   finish(session: Omit<Session, 'key'>): Promise<string>;
   spent(): Promise<Spent>;
@@ -92,10 +98,13 @@ export async function startRig(): Promise<Rig> {
 }
 
 function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: string, link: Link): BenchWorker {
-  async function begin(session: Omit<Session, 'key'>, { callTimeoutMs = 60_000, agent = 'bench' } = {}): Promise<string> {
+  async function begin(
+    session: Omit<Session, 'key'>,
+    { callTimeoutMs = 60_000, agent = 'bench', mode = 'one-shot' }: BeginOptions = {},
+  ): Promise<string> {
     const id = `${contender}-${randomUUID()}`;
     const input = inputOf({ key: id, ...session });
-    if (contender === 'longhaul') await client.start(agent, input, { id, taskQueue });
+    if (contender === 'longhaul') await client.start(agent, input, { id, taskQueue, mode });
     else
       await client.temporal.workflow.start(contender, {
         workflowId: id,

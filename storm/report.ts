@@ -59,6 +59,8 @@ const guarantees = [
   'decision doubled',
   'decision from nobody',
   'decision against its answer',
+  'request lost',
+  'cancel without effect',
   'I2',
   'I3',
   'I4',

@@ -5,6 +5,7 @@
 // answers by the turn it is asked for and can be told to hold an answer back; everything else is what the compose file would run.
 
 const assert = require('node:assert/strict');
+const os = require('node:os');
 const path = require('node:path');
 const { readCompose } = require('./compose');
 const { final, scriptedModel } = require('./scripted-model');
@@ -88,6 +89,12 @@ async function agentScenario({ check, must }, stack, image) {
       await patient.approve();
       assert.equal(await patient.output(), final);
       assert.deepEqual(worker.journal('patient'), ['look 1', 'look 1', 'book 1', 'pay 1']);
+    });
+    // As at the end of `npm test`: whatever happened is decided again in the same way, so that no thread is stuck after a restart.
+    await check('every history of all these threads replays', async () => {
+      const { threads, replayed, problems } = await client.replay(path.join(os.tmpdir(), `longhaul-diverged-${Date.now()}`));
+      assert.deepEqual(problems, []);
+      assert.ok(replayed >= threads, `${replayed} histories of ${threads} threads were replayed`);
     });
   } finally {
     model.release();

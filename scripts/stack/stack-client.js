@@ -9,13 +9,17 @@ const { until } = require('./until');
 /** Our client for what is done, and Temporal's own for what is looked at. @param {(file: string) => any} load @param {Stack} stack */
 async function connect(load, { address, namespace }) {
   const { LonghaulClient } = load('client.js');
+  const { replayThreads } = load('testing/index.js');
   const connection = await Connection.connect({ address });
   const temporal = new Client({ connection, namespace });
   const longhaul = await LonghaulClient.connect({ connection: { address }, namespace, taskQueue: 'longhaul' });
+  /** @type {{ workflowId: string }[]} */
+  const started = [];
   return {
     /** A thread whose input is its id, so that the model can tell it from the others. @param {string} id */
     async start(id) {
       const thread = await longhaul.start('clerk', id, { id });
+      started.push({ workflowId: id });
       const pending = () =>
         until(`${id} waits for an approval`, async () => (await temporal.workflow.getHandle(id).query('pending'))[0], 60_000);
       return {
@@ -37,6 +41,11 @@ async function connect(load, { address, namespace }) {
     async isListed(query, id) {
       for await (const { workflowId } of temporal.workflow.list({ query })) if (workflowId === id) return true;
       return false;
+    },
+    /** Every history of the threads that were started, against the workflow code of the build. @param {string} keep for those that diverge */
+    async replay(keep) {
+      const { replayed, skipped, diverged } = await replayThreads({ client: longhaul, executions: started, keep });
+      return { threads: started.length, replayed, problems: [...skipped, ...diverged] };
     },
     async close() {
       await longhaul.close();

@@ -13,11 +13,16 @@ const quickTries = 20;
 const quickWaitMs = 250;
 const longestWaitMs = 5_000;
 
+interface Asking extends Partial<Pick<Step, 'attempt' | 'before'>> {
+  /** The namespace has our search attributes. Told with the failure, because a thread without an agent has no facts to learn it from. */
+  searchAttributes?: boolean;
+}
+
 /**
  * The agent of a step, asked for before the step begins anything: where this worker does not have it, another one takes the step up.
  * Throws the `UnknownAgent` failure, whose words name the agents that this worker has.
  */
-export function agentOf(agents: Agents, name: string, { attempt = 1, before }: Partial<Pick<Step, 'attempt' | 'before'>> = {}): Agent {
+export function agentOf(agents: Agents, name: string, { attempt = 1, before, searchAttributes }: Asking = {}): Agent {
   try {
     return agents.get(name);
   } catch (error) {
@@ -28,7 +33,15 @@ export function agentOf(agents: Agents, name: string, { attempt = 1, before }: P
       type: failureTypes.unknownAgent,
       nextRetryDelay: Math.min(longestWaitMs, quickWaitMs * 2 ** Math.min(Math.max(0, attempt - quickTries), 10)),
       // This attempt is no failure of the step's own, and cost nothing: what was counted before it is counted on.
-      details: [{ attempt, ...(failed && { attempts: failed }), ...(throws && { throws }), ...(cost && { wasted: cost }) }],
+      details: [
+        {
+          attempt,
+          ...(failed && { attempts: failed }),
+          ...(throws && { throws }),
+          ...(cost && { wasted: cost }),
+          ...(searchAttributes && { searchAttributes }),
+        },
+      ],
     });
   }
 }

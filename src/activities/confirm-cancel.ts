@@ -1,4 +1,5 @@
 import type { Context } from '@temporalio/activity';
+import { pause } from './pause';
 
 /** Longer than a workflow task may take, so that a second one can bring the cancel where the first was lost. */
 const patienceMs = 15_000;
@@ -15,16 +16,4 @@ export async function confirmCancel(context: Context, beat: () => void): Promise
     if (!signal.aborted) beat();
   }
   return signal.aborted && context.cancellationDetails?.workerShutdown !== true;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
 }

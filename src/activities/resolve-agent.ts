@@ -9,7 +9,7 @@ import type { ActivityDependencies } from './dependencies';
 export function resolveAgent(deps: ActivityDependencies): Activities['resolveAgent'] {
   const { agents, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
   return async ({ agent }) => {
-    const facts = factsOf(agentOf(agents, agent, Context.current().info));
+    const facts = factsOf(agentOf(agents, agent, { attempt: Context.current().info.attempt, searchAttributes }));
     const contextWindow = contextWindowOf(deps, facts.model);
     return {
       ...facts,

@@ -7,6 +7,7 @@ import type { ActivityDependencies } from './dependencies';
 import { type Heartbeats, heartbeats } from './heartbeats';
 import { mayBegin } from './may-begin';
 import { listStep } from './running-steps';
+import { untilHeard } from './until-heard';
 
 /** An activity while it runs: who it is, its heartbeats, its abort signal, its way to the readers. */
 export interface Step {
@@ -41,6 +42,7 @@ export async function runStep<T>(
   const execution = workflowExecution?.runId ?? '';
   const someWereLost = attempt > 1 + (before?.failed?.length ?? 0) + (before?.throws ?? 0);
   await mayBegin(context, before ?? progress(), { always: once || someWereLost });
+  const heardAt = performance.now();
   const beats = heartbeats(context, progress, deps);
   // What a step still says when it is over (a stream that was cut off) belongs to nothing any more.
   let isOver = false;
@@ -59,6 +61,7 @@ export async function runStep<T>(
         },
       }),
     );
+    if (once) await untilHeard(context, progress(), heardAt);
     const unheard = stop.signal.aborted && !(await stop.confirmed());
     if (!unheard && 'value' in end) return end.value;
     const failure = unheard ? stopNotConfirmed() : (whyAborted(context, progress()) ?? ('error' in end && end.error));

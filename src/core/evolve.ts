@@ -18,6 +18,8 @@ import { addWaste, type Waste } from './waste';
 export interface Extra {
   /** With a run's creation, or once a worker that has the agent was found: what the agent is. */
   facts?: AgentFacts;
+  /** With a run's creation, where no worker told its facts: the namespace has our search attributes. */
+  searchable?: true;
   /** The messages as they stand after the transcript was rewritten. */
   transcript?: { messages: Message[]; hash: string };
   /** With an answer: what is to happen with each of its calls, in the model's order. */
@@ -60,9 +62,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
   const at = Date.parse(event.timestamp);
   switch (event.type) {
     case 'agent.run.created':
-      return beginRun(state, event, extra.facts);
+      return beginRun(state, event, extra);
     case 'agent.run.status.changed':
-      if (extra.facts) state.facts = extra.facts;
+      if (extra.facts) learn(state, extra.facts);
       return changeStatus(state, event.data.status, at);
     case 'agent.run.step.created':
       if (!run) return;
@@ -143,7 +145,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
   }
 }
 
-function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, facts: AgentFacts | undefined): void {
+function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, { facts, searchable }: Extra): void {
   const last = state.run;
   if (last) {
     const { before } = state;
@@ -155,7 +157,8 @@ function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, 
       workedMs: before.workedMs + workedMs(last, Date.parse(event.timestamp)),
     };
   }
-  if (facts) state.facts = facts;
+  if (facts) learn(state, facts);
+  if (searchable) state.searchable = true;
   const opening = event.data.initialMessages.map((message) => message.id);
   const overrides: Overrides = Object.assign({}, ...state.queue.filter((m) => opening.includes(m.id)).map((m) => m.overrides));
   state.run = {
@@ -177,6 +180,11 @@ function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, 
     opening,
   };
   setClock(state, Date.parse(event.timestamp));
+}
+
+function learn(state: ThreadState, facts: AgentFacts): void {
+  state.facts = facts;
+  delete state.searchable;
 }
 
 function changeStatus(state: ThreadState, status: RunState['status'], at: number): void {

@@ -1,6 +1,6 @@
 import type { DurableEvent, DurableEventData, DurableEventType, PendingCall } from './event';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Message, ToolCall } from './message';
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from './message';
 import { messageOf, type ThreadState } from './state';
 
 /**
@@ -28,6 +28,7 @@ export function strip(type: DurableEventType, data: DurableEventData[DurableEven
   // It joins no transcript, so its log is the only place that has what it said.
   if (typeof message === 'string' || type === 'thread.message.superseded') kept.message = message;
   else if (message) kept.messageId = (message as Message).id;
+  if (type === 'thread.message.created') Object.assign(kept, resultOf(message as Message));
   if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
   if (finalMessages) {
     kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
@@ -43,6 +44,15 @@ const edits: readonly DurableEventType[] = ['agent.approval.decided', 'agent.hoo
 
 const ownOutput: readonly DurableEventType[] = ['thread.run.incomplete', 'agent.run.summarized', 'agent.run.suspended'];
 
+/** Whose result a message is, so that it is still known to be one where a compaction has dropped it. */
+function resultOf(message: Message): { result?: Result } {
+  if (message.role !== 'tool') return {};
+  const { toolCallId, name, isError } = message;
+  return { result: { toolCallId, name, isError } };
+}
+
+type Result = Pick<ToolMessage, 'toolCallId' | 'name' | 'isError'>;
+
 /** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
 export function join(record: LogRecord, state: ThreadState): DurableEvent {
   const data: Fields = { ...record.data };
@@ -53,19 +63,23 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
     return value;
   };
   switch (record.type) {
-    case 'thread.message.created':
-      data.message = data.inProgress ? shell(String(take('messageId'))) : look.message(String(take('messageId')));
+    case 'thread.message.created': {
+      const result = take('result') as Result | undefined;
+      data.message = data.inProgress ? shell(String(take('messageId'))) : look.message(String(take('messageId')), result);
+      break;
+    }
+    case 'thread.message.completed':
+      data.message = look.answer(String(take('messageId')));
       break;
     case 'thread.message.queued':
-    case 'thread.message.completed':
     case 'agent.tool.background.completed':
       data.message = look.message(String(take('messageId')));
       break;
     case 'agent.run.created':
-      data.initialMessages = (take('messageIds') as string[]).map(look.message);
+      data.initialMessages = (take('messageIds') as string[]).map((id) => look.message(id));
       break;
     case 'thread.run.completed': {
-      const finalMessages = (take('messageIds') as string[]).map(look.message);
+      const finalMessages = (take('messageIds') as string[]).map(look.answer);
       data.finalMessages = finalMessages;
       data.output ??= wordsOf(finalMessages);
       break;
@@ -126,22 +140,33 @@ function nameIn({ log }: ThreadState, id: string): string {
   return '';
 }
 
+const gone = '[no longer kept]';
+
+/** The ids of the calls in an answer that a compaction has dropped. */
+function callsIn({ log }: ThreadState, messageId: string): string[] {
+  const step = log.find(({ type, data }) => type === 'thread.message.completed' && data.messageId === messageId)?.data.stepId;
+  const called = log.filter(({ type, data }) => type === 'thread.run.step.tool_call.completed_by_llm' && data.stepId === step);
+  return called.map(({ data }) => String(data.toolCallId));
+}
+
 function lookup(state: ThreadState) {
-  const message = (id: string): Message =>
-    state.messages.findLast((m) => m.id === id) ??
-    queuedIn(state, id) ??
-    supersededIn(state, id) ?? { id, role: 'user', content: '[no longer kept]' };
+  const kept = (id: string) => state.messages.findLast((m) => m.id === id);
+  const message = (id: string, result?: Result): Message => {
+    const found = kept(id) ?? queuedIn(state, id) ?? supersededIn(state, id);
+    return found ?? (result ? { id, role: 'tool', ...result, content: gone } : { id, role: 'user', content: gone });
+  };
   const call = (id: string): ToolCall => {
     for (let i = state.messages.length - 1; i >= 0; i--) {
       const m = state.messages[i];
       const found = m?.role === 'assistant' && m.toolCalls.find((one) => one.id === id);
       if (found) return found;
     }
-    return { id, name: nameIn(state, id), arguments: '[no longer kept]' };
+    return { id, name: nameIn(state, id), arguments: gone };
   };
   return {
     message,
     call,
+    answer: (id: string): Message => kept(id) ?? { ...shell(id), content: gone, toolCalls: callsIn(state, id).map(call) },
     /** What a call was to run with when an event was recorded: as the tool takes it, or as someone edited it before. */
     argumentsAt(seq: number, id: string): string {
       const written = (r: LogRecord) =>

@@ -173,6 +173,8 @@ export interface ThreadState {
   mode: 'one-shot' | 'conversation';
   overrides: Overrides;
   facts: AgentFacts | null;
+  /** The namespace has our search attributes, as a worker said that lacked the agent. What the facts say is newer. */
+  searchable?: true;
   /** The run under way, or the last one. */
   run: RunState | null;
   /** Messages that wait to be taken in. */

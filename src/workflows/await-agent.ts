@@ -15,6 +15,12 @@ export function isUnknownAgent(error: unknown): error is ActivityFailure {
   return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === failureTypes.unknownAgent;
 }
 
+/** Whether the worker that lacks the agent says that the namespace has our search attributes. Failures of earlier code don't say. */
+export function saysSearchable({ cause }: ActivityFailure): boolean {
+  const [details] = cause instanceof ApplicationFailure ? ((cause.details ?? []) as { searchAttributes?: boolean }[]) : [];
+  return details?.searchAttributes === true;
+}
+
 /**
  * How long to pause before such a step is scheduled again; nothing once the thread's wait for an agent is over. From here on the thread's
  * steps go through the task queue: handed to the worker that holds the thread, which is quicker, they might never reach another.

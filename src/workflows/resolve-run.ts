@@ -1,11 +1,13 @@
 import { ActivityFailure, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import type { AgentFacts } from '../core/agent';
+import type { Extra } from '../core/evolve';
 import type { RunState } from '../core/state';
 import { awaitAgentOptions, resolveAgentOptions } from './activity-options';
-import { defaultAgentWaitMs, isUnknownAgent } from './await-agent';
+import { defaultAgentWaitMs, isUnknownAgent, saysSearchable } from './await-agent';
 import { activityEvents, grow } from './growth';
 import { newId } from './record';
+import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { openingOf } from './take-in';
 import type { Thread } from './thread';
@@ -13,21 +15,18 @@ import type { Thread } from './thread';
 /** Begins a run with what it needs to know of its agent. Whatever happens, there is a run afterwards, so that a failure has one to end. */
 export async function resolveRun(thread: Thread): Promise<RunState> {
   const { state, record } = thread;
-  const begin = (facts?: AgentFacts) =>
-    record(
-      'agent.run.created',
-      { status: 'in_progress', initialMessages: openingOf(state) },
-      { runId: newId('run'), ...(facts && { facts }) },
-    );
+  const begin = (extra: Extra = {}) =>
+    record('agent.run.created', { status: 'in_progress', initialMessages: openingOf(state) }, { runId: newId('run'), ...extra });
   let facts: AgentFacts;
   try {
     facts = await resolve(thread);
   } catch (error) {
-    begin();
-    if (!isUnknownAgent(error)) throw error;
+    const unknown = isUnknownAgent(error);
+    begin(unknown && saysSearchable(error) ? { searchable: true } : {});
+    if (!unknown) throw error;
     return awaitAgent(thread, error);
   }
-  begin(facts);
+  begin({ facts });
   return state.run as RunState;
 }
 
@@ -36,8 +35,9 @@ async function awaitAgent(thread: Thread, error: ActivityFailure): Promise<RunSt
   const { state, record, input } = thread;
   thread.eager = false;
   const waitMs = input.agentWaitMs ?? defaultAgentWaitMs;
+  if (waitMs > 0) changeStatus(thread, 'queued', `Waiting for a worker that has the agent. ${error.cause?.message}`);
+  if (state.searchable) publishStatus(state, 'begins');
   if (waitMs === 0) throw error;
-  changeStatus(thread, 'queued', `Waiting for a worker that has the agent. ${error.cause?.message}`);
   const facts = await resolve(thread, waitMs).catch((late: unknown) => {
     // Workers were away for all that time: whoever is back now has not been asked.
     if (late instanceof ActivityFailure && late.cause instanceof TimeoutFailure) return resolve(thread);

@@ -24,16 +24,16 @@ const keys = {
  * workflow task for ever, so then nothing is done.
  */
 export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'ends'): void {
-  if (!state.facts?.searchAttributes) return;
+  if (!(state.searchable ?? state.facts?.searchAttributes)) return;
   const { run, before } = state;
   const pairs: SearchAttributeUpdatePair[] = [{ key: keys.status, value: threadStatus(state) }];
   const ids = [run?.id ?? '', run?.suspension?.correlationId ?? ''].filter((id) => id !== '');
   if (when === 'begins') {
-    pairs.push(
-      { key: keys.name, value: keyword(state.agent) },
-      { key: keys.model, value: keyword(inForce(state).model ?? '') },
-      { key: keys.ids, value: affordable(ids) },
-    );
+    const { model } = inForce(state);
+    pairs.push({ key: keys.name, value: keyword(state.agent) });
+    // Not known while no worker has the agent.
+    if (model !== undefined) pairs.push({ key: keys.model, value: keyword(model) });
+    pairs.push({ key: keys.ids, value: affordable(ids) });
   }
   if (when === 'rests') {
     const pending = pendingCalls(state);

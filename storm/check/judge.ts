@@ -2,7 +2,7 @@ import { wrongEffects } from './effects';
 import type { Evidence, Rule, Violation } from './evidence';
 import { withoutLeave } from './leave';
 import { brokenLogs, misread, unpaired } from './logs';
-import { lostDecisions, lostMessages } from './requests';
+import { lostControls, lostDecisions, lostMessages } from './requests';
 import { failedTasks, unbounded, wedged } from './rest';
 import { falseTranscripts } from './transcripts';
 
@@ -17,6 +17,7 @@ export const rules: readonly Rule[] = [
   withoutLeave,
   lostMessages,
   lostDecisions,
+  lostControls,
   falseTranscripts,
 ];
 

@@ -1,7 +1,13 @@
 import { hashOf } from '../reader-line';
 import type { Evidence, LogEvent, Violation } from './evidence';
 
-const terminal = ['thread.run.completed', 'thread.run.failed', 'thread.run.incomplete', 'thread.run.cancelled', 'thread.run.expired'];
+export const terminal = [
+  'thread.run.completed',
+  'thread.run.failed',
+  'thread.run.incomplete',
+  'thread.run.cancelled',
+  'thread.run.expired',
+];
 
 /** I3: seq from 1 without gaps, each run with one terminal event, its last. */
 export function brokenLogs({ threads }: Evidence): Violation[] {

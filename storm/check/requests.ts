@@ -1,5 +1,6 @@
 import type { JournalLine } from '../journal';
 import type { Evidence, LogEvent, Violation } from './evidence';
+import { terminal } from './logs';
 
 /** Messages: one that was accepted is taken in once, or told to be superseded; one that nobody answered for, at most once. */
 export function lostMessages({ threads, journal }: Evidence): Violation[] {
@@ -73,6 +74,58 @@ export function lostDecisions({ threads, journal }: Evidence): Violation[] {
     }
   }
   return found;
+}
+
+/** Pauses, cancels and the like: one that was accepted stands in the log, and a run that someone cancelled does not end as if nobody had. */
+export function lostControls({ threads, journal }: Evidence): Violation[] {
+  const found: Violation[] = [];
+  for (const { id, log } of threads) {
+    if (!log) continue;
+    for (const [mark, lines] of byKey(journal, id, 'control', (line) => line.mark)) {
+      const accepted = lines.find(({ outcome, via }) => outcome === 'accepted' && via === 'update');
+      if (!accepted) continue;
+      const { name } = accepted;
+      if (!log.some((event) => follows(event, name, mark)))
+        found.push({ rule: 'request lost', thread: id, what: `${name} ${mark} was accepted, and the log does not have it` });
+      const end = endOfCancelled(log, mark);
+      if (end && unheeding.includes(end.type))
+        found.push({ rule: 'cancel without effect', thread: id, what: `${name} ${mark} was accepted, and then came ${end.type}` });
+    }
+  }
+  return found;
+}
+
+/** Whether an event is the trace of such a request. Their reason is their mark; of a close the log keeps none. */
+function follows(event: LogEvent, name: string, mark: string): boolean {
+  const { type, data } = event;
+  switch (name) {
+    case 'pause':
+      return type === 'agent.run.paused' && data.reason === mark;
+    case 'resume':
+      return type === 'agent.run.resumed' && data.reason === mark;
+    case 'close':
+      return type === 'thread.closed' && data.reason === 'requested';
+    case 'cancel':
+      return cancels(event, mark);
+    default:
+      return type === 'agent.request.accepted' && data.request === name && data.reason === mark;
+  }
+}
+
+function cancels({ type, data }: LogEvent, mark: string): boolean {
+  if (type === 'agent.run.status.changed') return data.status === 'cancelling' && data.details === mark;
+  return type === 'agent.request.accepted' && data.request === 'cancel' && data.reason === mark;
+}
+
+/** A step that fails in the very moment of the cancel may still fail its run. */
+const unheeding = ['thread.run.completed', 'thread.run.incomplete'];
+
+/** The end of the run that was meant: the one under way, or else the next. */
+function endOfCancelled(log: readonly LogEvent[], mark: string): LogEvent | undefined {
+  const at = log.findIndex((event) => cancels(event, mark));
+  if (at === -1) return undefined;
+  const run = log[at]?.runId ?? log.slice(at).find(({ type }) => type === 'agent.run.created')?.runId;
+  return log.find(({ type, runId }) => runId === run && terminal.includes(type));
 }
 
 function byKey(

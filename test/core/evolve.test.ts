@@ -6,6 +6,12 @@ import { evolve } from '../../src/core/evolve';
 import { join } from '../../src/core/log';
 import type { Message } from '../../src/core/message';
 import { measure } from '../../src/core/metrics';
+import { agentbEvents } from '../../src/core/projections/agentb';
+import { baseagentLines } from '../../src/core/projections/baseagent';
+import { codeliaNotifications } from '../../src/core/projections/codelia';
+import { oneringaiEvents } from '../../src/core/projections/oneringai';
+import { oneringaiStream } from '../../src/core/projections/oneringai-stream';
+import { project } from '../../src/core/projections/projection';
 import { workedMs } from '../../src/core/spent';
 import { newThread, transcriptRef } from '../../src/core/state';
 import { hashOf } from '../../src/core/transcript';
@@ -173,18 +179,43 @@ describe('a thread, event by event', () => {
   });
 });
 
-test('a message that made way is shown as gone, never as something else', () => {
-  const story = new Story().play([{ input: 'one', turns: [{ text: 'two', calls: [], said: [] }], end: 'completed' }]);
-  const { state } = story;
-  const [first] = state.messages;
-  story.record(
-    'thread.context.compacted',
-    { reason: 'carry-over', prunedOutputs: 0, droppedMessages: 1, bytes: 1 },
-    { transcript: { messages: [first!], hash: hashOf([first!]) } },
+test('a message that made way is shown as gone, and never as something else: whose it was, and which calls it had, stays known', () => {
+  // What is told of a message beside its words.
+  const shapeOf = (message: Message) =>
+    message.role === 'assistant'
+      ? { id: message.id, role: message.role, calls: message.toolCalls.map(({ id, name }) => ({ id, name })) }
+      : { ...message, content: undefined };
+  fc.assert(
+    fc.property(plot, (runs) => {
+      const { state, events } = new Story().play(runs);
+      const gone = { ...state, messages: [] };
+      const told = gone.log.map((record) => join(record, gone));
+      const messagesOf = ({ data }: DurableEvent): Message[] => {
+        const { message, initialMessages = [], finalMessages = [] } = data as Record<string, unknown>;
+        const one = message && typeof message === 'object' ? [message] : [];
+        return [...one, ...(initialMessages as []), ...(finalMessages as [])] as Message[];
+      };
+      expect(told.map((event) => messagesOf(event).map(shapeOf))).toEqual(events.map((event) => messagesOf(event).map(shapeOf)));
+      const words = told
+        .filter(({ type }) => type === 'thread.message.completed' || type === 'thread.run.completed')
+        .flatMap((event) => messagesOf(event).map(({ content }) => content));
+      expect(words.filter((said) => said !== '[no longer kept]')).toEqual([]);
+    }),
+    runs,
   );
-  expect(state).toMatchObject({ epoch: 1, messages: [{ content: 'one' }], hash: hashOf([first!]) });
-  const completed = state.log.find((record) => record.type === 'thread.message.completed')!;
-  expect(join(completed, state).data).toMatchObject({ message: { content: '[no longer kept]' } });
+});
+
+test('a log that was compacted is told in every dialect', () => {
+  fc.assert(
+    fc.property(plot, (runs) => {
+      const { state } = new Story().play(runs);
+      const gone = { ...state, messages: [] };
+      const told = gone.log.map((record) => join(record, gone));
+      for (const projection of [agentbEvents(), baseagentLines(), codeliaNotifications(), oneringaiEvents(), oneringaiStream()])
+        expect(project<unknown>(projection, told).length).toBeGreaterThan(0);
+    }),
+    runs,
+  );
 });
 
 test('a call whose message made way keeps its id and its name', () => {

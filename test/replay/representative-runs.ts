@@ -277,5 +277,16 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
       await thread.close({ cancel: true });
     },
   },
+  'no-agent': {
+    agent: 'nobody',
+    replies: () => say('never'),
+    async act(thread) {
+      await until(
+        () => thread.status(),
+        ({ status }) => status === 'queued',
+      );
+      await thread.cancel({ reason: 'wrong name' });
+    },
+  },
   chain: { short: true, replies: ({ turn }) => (turn < 8 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')) },
 };

@@ -176,6 +176,9 @@ test('calls whose arguments a compaction has dropped are known by their ids', ()
 const event = (log: LogEvent[] | undefined, type: string, n = 0) => (log ?? []).filter((one) => one.type === type)[n] as LogEvent;
 const without = <T>(list: T[], at: number) => list.splice(at, 1);
 
+const cancelling = (mark: string) => ({ type: 'agent.run.status.changed', data: { status: 'cancelling', details: mark } });
+const accepted = (request: string, reason: string) => ({ type: 'agent.request.accepted', data: { request, reason } });
+
 const breaks: [string, string, (evidence: Whole) => void][] = [
   ['wedged', 'a one-shot thread that still runs', ({ threads: [t] }) => (t.plan = { ...plan, mode: 'one-shot' })],
   ['wedged', 'a conversation with a message that waits', ({ threads: [t] }) => (t.view = { status: 'idle', queued: 1 })],
@@ -313,6 +316,36 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
     'an answer that was accepted and is not in the log',
     ({ journal }) => journal.push(...asked('r3', { kind: 'output', toolCallId: 'c1' })),
   ],
+  ...['pause', 'resume', 'cancel', 'compact', 'close'].map((name): [string, string, (evidence: Whole) => void] => [
+    'request lost',
+    `a ${name} that was accepted and is not in the log`,
+    ({ journal }) => journal.push(...asked('r4', { kind: 'control', name })),
+  ]),
+  ...['thread.run.completed', 'thread.run.incomplete'].map((end): [string, string, (evidence: Whole) => void] => [
+    'cancel without effect',
+    `a run that was cancelled and ended with ${end}`,
+    ({ journal, threads: [t] }) => {
+      journal.push(...asked('r4', { kind: 'control', name: 'cancel' }));
+      Object.assign(event(t.log, 'agent.approval.requested'), cancelling('r4'));
+      event(t.log, 'thread.run.completed').type = end;
+    },
+  ]),
+  [
+    'cancel without effect',
+    'a run that was cancelled before it began, and did',
+    ({ journal, threads: [t] }) => {
+      journal.push(...asked('r4', { kind: 'control', name: 'cancel' }));
+      t.log?.unshift({ ...event(t.log, 'agent.run.created'), ...accepted('cancel', 'r4'), seq: 0, runId: null });
+    },
+  ],
+  [
+    'cancel without effect',
+    'a run that was closed with its thread and came to its answer',
+    ({ journal, threads: [t] }) => {
+      journal.push(...asked('r4', { kind: 'control', name: 'close' }));
+      Object.assign(event(t.log, 'agent.approval.requested'), cancelling('r4'));
+    },
+  ],
   [
     'false transcript',
     'a model that was sent an answer of a lost attempt',
@@ -336,6 +369,30 @@ test('a worker that did not stop in time is told, one that was killed or drained
     ]),
   ).toEqual([]);
   expect(stuckWorkers([{ ...end, how: 'did not drain' }])).toMatchObject([{ rule: 'worker did not stop' }]);
+});
+
+test('requests that the log has break no rule, nor does one that was refused, or whose answer nobody knows', () => {
+  const evidence = whole();
+  const log = evidence.threads[0].log as LogEvent[];
+  const end = log.pop() as LogEvent;
+  const traces: Pick<LogEvent, 'type' | 'data'>[] = [
+    { type: 'agent.run.paused', data: { reason: 'pause' } },
+    { type: 'agent.run.resumed', data: { reason: 'resume' } },
+    accepted('compact', 'compact'),
+    cancelling('cancel'),
+    accepted('cancel', 'again'),
+    { type: 'thread.closed', data: { reason: 'requested' } },
+    { type: 'thread.run.cancelled', data: { reason: 'cancel' } },
+  ];
+  for (const trace of traces) log.push({ ...end, ...trace, seq: log.length + 1 });
+  evidence.readers = [];
+  const control = (mark: string, name = mark) => asked(mark, { kind: 'control', name });
+  for (const name of ['pause', 'resume', 'compact', 'cancel', 'close']) evidence.journal.push(...control(name));
+  evidence.journal.push(...control('again', 'cancel'));
+  const refused = control('late', 'pause').map((line) => ({ ...line, outcome: 'refused' as const }));
+  const unknown = control('lost', 'cancel').map((line) => ({ ...line, outcome: 'unknown' as const }));
+  evidence.journal.push(...refused, ...unknown);
+  expect(judge(evidence)).toEqual([]);
 });
 
 test('a message that was signalled too late is no loss where the log says that it was refused', () => {

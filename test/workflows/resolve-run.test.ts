@@ -36,6 +36,42 @@ test('a run whose agent does not come in time fails, and names the agents that t
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'UnknownAgent', message: expect.stringContaining('old') } });
 });
 
+test('a thread that waits for its agent is found by it and by its status, and by how it ends without it', async () => {
+  const listed = async (id: string) => (await rig.client.list({ query: `WorkflowId = '${id}' AND AgentName = 'added'` }))[0]?.status;
+  const becomes = (id: string, status: string) =>
+    until(
+      () => listed(id),
+      (now) => now === status,
+    );
+  const taken = await rig.client.start('added', 'Hello', { agentWaitMs: 60_000 });
+  const cancelled = await rig.client.start('added', 'Hello');
+  await Promise.all([becomes(taken.id, 'queued'), becomes(cancelled.id, 'queued')]);
+  await cancelled.cancel();
+  const failed = await rig.client.start('added', 'Hello', { agentWaitMs: 0 });
+  await Promise.all([becomes(cancelled.id, 'cancelled'), becomes(failed.id, 'failed')]);
+  const other = await rig.addWorker({ agents: [old, added] });
+  await becomes(taken.id, 'completed');
+  await other.stop();
+});
+
+test('a conversation whose agent is gone says so where it is listed, and is taken up again', async () => {
+  const other = await rig.addWorker({ agents: [old, added] });
+  const thread = await rig.client.start('added', 'Hello', { mode: 'conversation', agentWaitMs: 60_000 });
+  const becomes = (status: string) =>
+    until(
+      async () => (await rig.client.list({ query: `WorkflowId = '${thread.id}'` }))[0]?.status,
+      (now) => now === status,
+    );
+  await becomes('idle');
+  await other.stop();
+  await thread.send('And?');
+  await becomes('queued');
+  const again = await rig.addWorker({ agents: [old, added] });
+  await becomes('idle');
+  await thread.close();
+  await again.stop();
+});
+
 test('a run that waits for its agent is cancelled as any other', async () => {
   const thread = await rig.client.start('added', 'Hello');
   await until(

@@ -8,7 +8,8 @@ import { byTurn, say } from '../../src/testing/model-server';
 import { startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
 
-const agent = defineAgent({ name: 'plain', model: 'test-model', instructions: 'Be brief.' });
+const plain = (name: string) => defineAgent({ name, model: 'test-model', instructions: 'Be brief.' });
+const agent = plain('plain');
 
 test('a thread is found by its agent and status, once the server has indexed it', async () => {
   const rig = await startRig({ script: byTurn([say('Hello.')]), agents: [agent] });
@@ -42,6 +43,14 @@ test('where a namespace has no room for the search attributes, threads run witho
   const thread = await client.start(agent, 'Hi');
   expect(await thread.result()).toMatchObject({ status: 'completed', output: 'Hello.' });
   expect((await thread.status()).facts).toMatchObject({ searchAttributes: false });
+
+  const waits = await client.start('later', 'Hi');
+  await until(
+    () => waits.status(),
+    ({ status }) => status === 'queued',
+  );
+  await rig.addWorker({ namespace, agents: [plain('later')] });
+  expect(await waits.result()).toMatchObject({ status: 'completed', output: 'Hello.' });
   await Promise.all([client.close(), connection.close(), native.close()]);
 }, 60_000);
 
