@@ -12,6 +12,7 @@ import type { Activities } from '../contract/activities';
 import type { ThreadResult } from '../contract/thread';
 import { limitWords, type RunEnd } from '../core/decide';
 import { wordsOf } from '../core/log';
+import type { CancelRequest } from '../core/requests';
 import { type RunState, stepIdOf, type ThreadState } from '../core/state';
 import { requestCancelOptions } from './activity-options';
 import { shorten } from './ask-model';
@@ -57,12 +58,22 @@ export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
   }
   // Last, so that what was said while the hooks ran is answered too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
-  recordEnd(thread, end, output);
+  const last = heeded(thread, end);
+  recordEnd(thread, last, output);
   // One that is asked for from here on means the next run.
   if (state.mode === 'conversation') delete thread.cancelled;
   publishStatus(state, 'ends');
   if (hasHook(thread, 'on:event')) await deliverEvents(thread);
-  return end;
+  return last;
+}
+
+/** A cancel that was accepted while the hooks of the end ran still is one. */
+function heeded({ cancelled }: Thread, end: RunEnd): RunEnd {
+  return cancelled && (end.type === 'completed' || end.type === 'incomplete') ? { type: 'cancelled', ...wordsOfCancel(cancelled) } : end;
+}
+
+function wordsOfCancel({ reason, by }: CancelRequest): { reason?: string; by?: string } {
+  return { ...(reason && { reason }), ...(by && { by }) };
 }
 
 function recordEnd({ state, record }: Thread, end: RunEnd, output: string): void {
@@ -91,10 +102,7 @@ function recordEnd({ state, record }: Thread, end: RunEnd, output: string): void
 
 /** What an error means for its run: a cancel that was asked for, or a failure with the code of its cause. */
 export function endOf(thread: Thread, error: unknown): RunEnd {
-  if (isCancellation(error)) {
-    const { reason, by } = thread.cancelled ?? {};
-    return { type: 'cancelled', ...(reason && { reason }), ...(by && { by }) };
-  }
+  if (isCancellation(error)) return { type: 'cancelled', ...wordsOfCancel(thread.cancelled ?? {}) };
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure) {
     const details = cause.details?.[0] as Extract<RunEnd, { type: 'failed' }>['details'];

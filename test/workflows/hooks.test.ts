@@ -49,6 +49,7 @@ const seen: { threadId: string; hook: string; [key: string]: unknown }[] = [];
 const seenIn = (thread: Thread, hook: string) => seen.filter((one) => one.threadId === thread.id && one.hook === hook);
 const delivered = new Map<string, DurableEvent[]>();
 const held = gate();
+const heldForCancel = gate();
 
 function hooked(name: string, definitions: HookDefinitions, options: object = {}, hooksOptions: HooksOptions = {}) {
   const hooks = defineHooks(definitions, hooksOptions);
@@ -156,6 +157,7 @@ const agents = [
   hooked('unsure', { 'check:completion': ({ output }) => (output === 'done' ? { prompt: 'Really?' } : undefined) }),
   hooked('compacting', { 'on:compaction': (input, ctx) => void seen.push({ threadId: ctx.threadId, hook: ctx.hook, input }) }),
   hooked('late', { 'after:execution': () => held.opened.then(() => ({})) }),
+  hooked('too-late', { 'after:execution': () => heldForCancel.opened.then(() => ({})) }),
 ];
 
 let rig: Rig;
@@ -505,4 +507,16 @@ test("what is said while the hooks of a run's end still run is answered, or refu
       (event.type === 'thread.message.created' && event.data.message.id === 'm-1'),
   );
   expect(fate).toBeDefined();
+});
+
+test("a cancel that is accepted while the hooks of a run's end still run cancels the run", async () => {
+  const { thread } = await begin('too-late', [say('done')]);
+  await until(
+    () => logOf(thread),
+    (log) => typesOf(log).includes('thread.message.completed'),
+  );
+  await thread.cancel({ reason: 'too late?' });
+  heldForCancel.open();
+  const told = await story(thread);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'too late?' } });
 });
