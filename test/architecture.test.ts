@@ -54,7 +54,7 @@ const table: Record<string, Allowance> = {
   },
   // The commands that run a worker in this process and provide Temporal.
   // `@temporalio/worker`: the worker is given a connection to the server that was just started, which no environment names.
-  'cli/dev': { zones: ['worker', 'scripts', 'stream'], types: ['agents'], packages: ['@temporalio/worker'] },
+  'cli/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
   'cli/dev-server': { zones: ['scripts'] },
   'cli/worker': { zones: ['worker'] },
   'cli/replay': { zones: ['testing'] },
@@ -122,6 +122,38 @@ test('every file imports only what its zone may', () => {
   expect(sources()).toContain('core/message.ts');
   expect(sources().flatMap((file) => violations(file, readFileSync(join(src, file), 'utf8')))).toEqual([]);
 });
+
+test('docs/architecture.md has the same table', () => {
+  expect(documented()).toEqual(Object.fromEntries(Object.entries(table).map(([zone, allowed]) => [zone, ordered(allowed)])));
+});
+
+/** The table as the page has it: what may be imported of ours (`core; types of stream`), and of packages (`/common` is Temporal's). */
+function documented(): Record<string, Required<Allowance>> {
+  const page = readFileSync(join(__dirname, '../docs/architecture.md'), 'utf8');
+  const section = page.split(/^## /m).find((part) => part.startsWith('Who may import whom')) ?? '';
+  const rows = [...section.matchAll(/^\| (`.+?) \| .+? \| (.+?) \| (.+?) \|$/gm)];
+  return Object.fromEntries(
+    rows.flatMap(([, names = '', ours = '', packages = '']) => {
+      const [zones = '', types = ''] = ours.split('; types of ');
+      const allowed = ordered({ zones: listed(zones), types: listed(types), packages: listed(packages) });
+      return listed(names).map((name) => [name.replace(/\.ts$|\/$/, ''), allowed]);
+    }),
+  );
+}
+
+function listed(cell: string): string[] {
+  const names = cell.split(/, /).map((name) =>
+    name
+      .replaceAll('`', '')
+      .replace(/^\//, '@temporalio/')
+      .replace(/^Node$/, 'node'),
+  );
+  return names.filter((name) => !['', 'nothing', 'none'].includes(name));
+}
+
+function ordered({ zones = [], types = [], packages = [] }: Allowance): Required<Allowance> {
+  return { zones: [...zones].sort(), types: [...types].sort(), packages: [...packages].sort() };
+}
 
 // Wrong in rare cases, or different on replay: the clock after a local activity includes its duration only the first time.
 const unrepeatable = /continueAsNewSuggested|historyLength|historySize|LocalActivit/;

@@ -7,6 +7,8 @@ export const exit = {
   usage: 2,
   /** The run rests until a person answers, and nobody is there to ask. The thread stays. */
   waits: 3,
+  /** Of replay: there was no history to check the code against. */
+  nothing: 3,
   /** The run was cancelled, or the reader left it with Ctrl-C. */
   interrupted: 130,
 } as const;

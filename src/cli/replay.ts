@@ -25,6 +25,8 @@ export async function replay(files: string[], { query, limit, keep }: Options): 
   if (report.diverged.length > 0) process.exitCode = exit.failed;
   // Of a namespace, what can't be replayed is nobody's mistake.
   else if (files.length > 0 && report.skipped.length > 0) process.exitCode = exit.usage;
+  // A query with a mistake in it, or another namespace than was meant, must not pass for a check.
+  else if (report.replayed === 0) process.exitCode = exit.nothing;
 }
 
 function* readFiles(files: string[]): Generator<Replayable> {
@@ -50,7 +52,7 @@ function progress(): (report: ReplayReport) => void {
 
 function words({ replayed, skipped, diverged }: ReplayReport): Styled {
   const total = replayed + diverged.length;
-  if (total + skipped.length === 0) return styled`No thread was found, so there was nothing to replay.\n`;
+  if (total + skipped.length === 0) return styled`No thread was found, so nothing was checked.\n`;
   const lines = diverged.flatMap(({ threadId, runId, error, historyFile }) => [
     styled`${paint.red('diverged')} thread ${threadId}, execution ${runId}`,
     ...error
@@ -64,10 +66,13 @@ function words({ replayed, skipped, diverged }: ReplayReport): Styled {
     .slice(0, 20)
     .map(({ threadId, runId, why }) => styled`${paint.yellow('skipped')} ${threadId}${runId && `, execution ${runId}`}: ${why}`);
   if (skipped.length > left.length) left.push(styled`${paint.yellow('skipped')} ${skipped.length - left.length} more`);
-  const outcome =
-    diverged.length === 0
-      ? 'none diverged'
-      : `${diverged.length} diverged: workers with this code could not go on with ${diverged.length === 1 ? 'it' : 'them'}`;
-  const told = [...left, ...lines, `${count(total, 'history', 'histories')} replayed, ${outcome}`];
+  const told = [...left, ...lines, `${count(total, 'history', 'histories')} replayed, ${outcomeOf(total, diverged.length)}`];
   return styled`${Styled.join(told, styled`\n`)}\n`;
+}
+
+function outcomeOf(replayed: number, diverged: number): string {
+  if (replayed === 0) return 'so nothing was checked';
+  return diverged === 0
+    ? 'none diverged'
+    : `${diverged} diverged: workers with this code could not go on with ${diverged === 1 ? 'it' : 'them'}`;
 }

@@ -30,13 +30,13 @@ async function historyFile(name: string, edit: (json: string) => string = (json)
   return file;
 }
 
-test('an empty namespace has nothing to replay; then its threads are, those that a query finds or all', async () => {
-  expect(await replay([])).toMatchObject({ code: 0, stdout: 'No thread was found, so there was nothing to replay.\n' });
+test('the threads of a namespace are replayed, those that a query finds or all; where there is none, nothing was checked, and the exit code is 3', async () => {
+  expect(await replay([])).toMatchObject({ code: 3, stdout: 'No thread was found, so nothing was checked.\n' });
   await historyFile('one.json');
   await historyFile('two.json');
   expect(await replay([])).toMatchObject({ code: 0, stdout: '2 histories replayed, none diverged\n' });
   expect(await replay(['--limit', '1'])).toMatchObject({ code: 0, stdout: '1 history replayed, none diverged\n' });
-  expect(await replay(['--query', "ExecutionStatus = 'Running'"])).toMatchObject({ code: 0, stdout: expect.stringContaining('No thread') });
+  expect(await replay(['--query', "ExecutionStatus = 'Running'"])).toMatchObject({ code: 3, stdout: expect.stringContaining('No thread') });
   expect(existsSync(kept)).toBe(false);
 }, 120_000);
 

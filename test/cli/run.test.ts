@@ -206,7 +206,7 @@ test('an input that is too large is a usage error that says what to do', async (
 
 test('a namespace that is not there is told in one line', async () => {
   const ended = await longhaul(['run', 'hello'], { env: { ...env, TEMPORAL_NAMESPACE: 'nowhere' } });
-  expectOneLine(ended, /^error: start: Temporal has no namespace "nowhere"\. Set TEMPORAL_NAMESPACE/);
+  expectOneLine(ended, /^error: run: Temporal has no namespace "nowhere"\. Set TEMPORAL_NAMESPACE/);
   expect(ended.code).toBe(1);
 });
 
