@@ -17,7 +17,6 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
       sameNames: true,
-      oneDecision: true,
       ...(verifier && { signedDecisions: true }),
       searchAttributes,
       ...(carryAfter && { carryAfter }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
@@ -12,7 +13,7 @@ import { interrupted, isInterrupted, runStep } from './step';
 
 /** One tool call. What comes of it is an outcome, also when it fails; an exception means that it was lost, or that it is worth another attempt. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, edited, once, earlier }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], edited, once, earlier }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier }, async (step) => {
       // Attempts that died with their worker are no failures of the tool: its throws are counted apart, and handed on.
@@ -21,13 +22,16 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       if (once && Context.current().info.attempt > 1) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
       const agent = agentOf(deps.agents, agentName, step);
       const toolbox = await agent.toolsFor({ threadId: step.threadId });
+      const workspace = resolve(agent.workspace ?? deps.workspace);
+      if (unasked && !(await toolbox.isFree(call, { rules, workspace })))
+        return { messageId: newMessageId(), outcome: notFreeAnyMore(call.name) };
       const { outcome, threw } = await toolbox.execute(call, {
         signal: step.signal,
         idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
         threadId: step.threadId,
         runId,
         attempt: step.attempt,
-        workspace: agent.workspace ?? deps.workspace,
+        workspace,
         dependencies: deps.dependencies,
         progress(said) {
           const message = shortText(said, bounds.progressChars);
@@ -72,6 +76,16 @@ function newMessageId(): string {
 function unknownOutcome(name: string): ToolOutcome {
   const content = `Error: ${name} was interrupted. It may have been carried out or not; check before you call it again.`;
   return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
+}
+
+/** What ran since the call was judged, such as another call of the same answer, changed what it would do. */
+function notFreeAnyMore(name: string): ToolOutcome {
+  const message = `${name} was not run: since it was judged, something changed what it would do, and it needs an approval now.`;
+  return {
+    status: 'denied',
+    content: `Error: ${message} Call it again, and a person is asked.`,
+    error: { name: 'PermissionDeniedError', message },
+  };
 }
 
 /** The model must know that its call ran with other arguments than its own. */

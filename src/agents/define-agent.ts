@@ -58,7 +58,7 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
 
 /** What a workflow needs to know of an agent; what is as it is by default is left out. */
 export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'contextWindow'> {
-  const { name, model, limits, threadLimits, strategy, stop, answer, hooks } = agent;
+  const { name, model, limits, threadLimits, strategy, stop, answer, hooks, permissions } = agent;
   const said = Object.entries(defaults).filter(([option, value]) => option !== 'outputRetries' && agent[option as keyof Agent] !== value);
   const ids = hooks?.ids() ?? {};
   return {
@@ -66,6 +66,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     model,
     limits: { ...limits },
     strategy,
+    remembers: permissions?.store !== undefined,
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),
     ...(answer && { outputRetries: agent.outputRetries }),

@@ -60,6 +60,7 @@ export async function approve(
       ...(shown !== undefined && { expect: shown }),
     });
     const outstanding = decision.by ? await outstandingOf(thread, call) : 0;
+    if (receipt.warning) note(styled`${paint.yellow('warning:')} ${receipt.warning}`);
     return outstanding > 0 ? styled`${decision.by ?? ''} agrees to ${call}; ${outstanding} more must.` : receipt;
   });
 }

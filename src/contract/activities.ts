@@ -101,6 +101,9 @@ export interface RunToolRequest {
   agent: string;
   runId: string;
   call: ToolCall;
+  /** Nobody was asked about it. It is judged again before it runs, by what people had remembered in this thread (`rules`). */
+  unasked?: true;
+  rules?: PermissionRule[];
   /** Whose the arguments are, where they are not the model's. */
   edited?: 'person' | 'hook';
   /** It must not run twice. Said here too, because a worker is not reliably told of the retry policy. */

@@ -10,6 +10,8 @@ export interface Receipt {
   seq: number;
   /** Of a message: its id, by which the query `receipt` tells what became of it. */
   id?: string;
+  /** What of it did not succeed: an approval stands, and what it was to have remembered could not be kept. */
+  warning?: string;
 }
 
 // One name is both: the signal for whoever can only fire and forget, the update for whoever wants to know.

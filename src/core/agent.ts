@@ -93,8 +93,8 @@ export interface AgentFacts {
   sameNames?: true;
   /** Decisions, outputs and answers count only where they are signed, as the worker's verifier has it. */
   signedDecisions?: true;
-  /** While a decision is being carried out, none other on the same call is taken. Unset in runs that began with earlier code. */
-  oneDecision?: true;
+  /** Whether the agent has a store for what people have remembered for it. Unset in runs that began with earlier code. */
+  remembers?: boolean;
   /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
   searchAttributes: boolean;
   /** The history, as the thread itself counts it, after which the thread continues as new. Default 2,000 events or 4,000,000 bytes. */

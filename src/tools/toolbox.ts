@@ -39,6 +39,8 @@ export interface Toolbox {
   get(name: string): Tool | undefined;
   /** What is to happen with a call. Runs nothing but the tool's own approval rule, and the permissions; never throws. */
   judge(call: ToolCall, options?: JudgeOptions): Promise<Verdict>;
+  /** Whether a call that was judged to need nobody still does not: what ran since may have changed what it would do. */
+  isFree(call: ToolCall, options?: Pick<JudgeOptions, 'rules' | 'workspace'>): Promise<boolean>;
   /**
    * One attempt at a call: checks the arguments again, runs the tool within its timeout, and never throws.
    * `threw`: `execute` threw something other than `ToolFailure`, so the tool's `retry` applies.
@@ -77,6 +79,14 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       if ('kind' in leave) return leave;
       const shown = leave.approval || mayBeAsked ? shownArguments(tool, parsed.args, call.arguments) : undefined;
       return { ...verdictOf(tool, leave.approval, otherwise), ...(shown !== undefined && { arguments: shown }) };
+    },
+
+    async isFree(call: ToolCall, { rules = [], workspace }: Pick<JudgeOptions, 'rules' | 'workspace'> = {}): Promise<boolean> {
+      const tool = byName.get(call.name);
+      const parsed = permissions && tool && (await parseArguments(tool, call.arguments));
+      if (!tool || !parsed?.ok) return true;
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
+      return !('kind' in leave) && !leave.approval;
     },
 
     async execute(call: ToolCall, host: ToolHost): Promise<Execution> {

@@ -2,6 +2,7 @@ import { ApplicationFailure, condition, proxyActivities } from '@temporalio/work
 import type { Activities } from '../contract/activities';
 import { actionAt, lateDecision, lateOutputs } from '../core/deadlines';
 import type { Extra } from '../core/evolve';
+import { excerpt } from '../core/json';
 import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
@@ -12,6 +13,7 @@ import { whereAgentIs } from './await-agent';
 import { callOf, finishCall, refuseCall } from './finish-call';
 import { throwIfCancelled } from './gates';
 import { activityEvents, grow } from './growth';
+import { oneOfFew } from './one-of-few';
 import { publishStatus } from './search-attributes';
 import { cancelRun, changeStatus } from './status';
 import type { Thread } from './thread';
@@ -40,17 +42,11 @@ export async function awaitPeople(thread: Thread, id: string, over: () => boolea
     throwIfCancelled();
     const call = now();
     if (call?.phase !== 'awaiting-approval' && call?.phase !== 'awaiting-output') return;
-    if (thread.deciding.has(id)) {
-      // Someone approved it before the deadline.
-      await condition(() => over() || !thread.deciding.has(id));
-      continue;
-    }
     const { phase, ask } = call;
     const moved = () => over() || now()?.phase !== phase || now()?.ask?.dueAt !== ask?.dueAt;
     if (ask?.dueAt === undefined) await condition(moved);
-    else if ((ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now(), shownAs(thread, id)))) && !thread.deciding.has(id)) {
+    else if (ask.dueAt <= Date.now() || !(await condition(moved, ask.dueAt - Date.now(), shownAs(thread, id))))
       passDeadline(thread, call, ask);
-    }
   }
 }
 
@@ -117,34 +113,39 @@ function takeOutputs(thread: Thread, { outputs, by, signed }: SubmitRequest & Pa
 
 type Decided = DecisionRequest & Partial<Attested>;
 
-export async function acceptDecision(thread: Thread, request: DecisionRequest, extra: Extra): Promise<void> {
-  const { state } = thread;
-  const { toolCallId } = request;
+/**
+ * Returns what of an accepted decision did not succeed. All in one function, with the waits that it has: another between a decision and its answer
+ * would make the answer, in history, change places with what the run does next.
+ */
+export async function acceptDecision(thread: Thread, request: DecisionRequest, extra: Extra): Promise<string | undefined> {
+  const { state, record } = thread;
+  const { toolCallId, arguments: edited } = request;
   const attested = state.facts?.signedDecisions ? await attest(thread, { name: 'approve', content: request }) : undefined;
   const asked: Decided = { ...request, ...attested };
-  if (attested) mustBeInTime(thread, asked);
-  if (thread.deciding.has(toolCallId)) refuseRequest(`approve: "${toolCallId}" is being decided just now; look at it again`);
-  if (state.run?.limitAsk?.id === toolCallId) return decideLimit(thread, asked, extra);
-  if (asked.approved === false) return goOnAfter(thread, () => refuseCall(thread, toolCallId, asked, extra));
-  if (state.facts?.oneDecision) thread.deciding.add(toolCallId);
-  try {
-    await approveCall(thread, asked, extra);
-  } finally {
-    thread.deciding.delete(toolCallId);
+  if (attested) mustStillWait(thread, asked);
+  if (state.run?.limitAsk?.id === toolCallId) {
+    decideLimit(thread, asked, extra);
+    return;
   }
-}
-
-async function approveCall(thread: Thread, asked: Decided, extra: Extra): Promise<void> {
-  const { state, record } = thread;
-  const { toolCallId, by, reason, signed, arguments: edited } = asked;
-  const call = state.run?.calls.find(({ id }) => id === toolCallId) as CallState;
-  const { approvers = 1, remember = [{ tool: call.name }] } = askPolicyOf(call.verdict, call.phase) ?? {};
-  const outstanding = approvers - (call.ask?.votes.length ?? 0) - 1;
+  if (asked.approved === false) {
+    goOnAfter(thread, () => refuseCall(thread, toolCallId, asked, extra));
+    return;
+  }
+  const { by, reason, signed } = asked;
   const words = { ...(reason && { reason }), ...(signed && { signed }) };
-  if (outstanding > 0 && by) return record('agent.approval.voted', { toolCallId, by, ...words, outstanding }, extra);
+  const { outstanding, remember } = askedOf(thread, toolCallId);
+  if (outstanding > 0 && by) {
+    record('agent.approval.voted', { toolCallId, by, ...words, outstanding }, extra);
+    return;
+  }
+  const { remembers } = state.facts ?? {};
+  const forAgent = asked.remember === 'agent';
+  if (forAgent && remembers === false) {
+    refuseRequest(`approve: agent ${state.agent} has no store to remember it in; remember it for the thread. The call still waits`);
+  }
   const editedArguments = edited && JSON.stringify(edited);
   const digest = editedArguments === undefined ? undefined : await mustFit(thread, asked, editedArguments);
-  const remembered = asked.remember && (await remembering(thread, asked, remember));
+  const remembered = asked.remember && (await rememberFirst(thread, asked, remember));
   // In the same breath as the decision: what two deciders had looked up may have come in one go.
   mustStillWait(thread, asked);
   goOnAfter(thread, () =>
@@ -161,6 +162,14 @@ async function approveCall(thread: Thread, asked: Decided, extra: Extra): Promis
       extra,
     ),
   );
+  return forAgent && remembers ? await rememberForAgent(thread, remember) : undefined;
+}
+
+/** How many more must agree after this one, and what may be remembered. */
+function askedOf({ state }: Thread, id: string): { outstanding: number; remember: PermissionRule[] } {
+  const call = state.run?.calls.find((one) => one.id === id) as CallState;
+  const { approvers = 1, remember = [{ tool: call.name }] } = askPolicyOf(call.verdict, call.phase) ?? {};
+  return { outstanding: approvers - (call.ask?.votes.length ?? 0) - 1, remember };
 }
 
 /** The decision stands in the log before the run goes on for it. */
@@ -180,33 +189,45 @@ async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: 
     ...(tools && { extraTools: tools }),
   };
   grow(thread.growth, activityEvents, request);
-  const { error, digest } = await whereAgentIs(thread, () => checkArguments(request));
+  const { error, digest } = await oneOfFew(thread, 'approve', () => whereAgentIs(thread, () => checkArguments(request)));
   if (error) refuseRequest(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`);
   mustStillWait(thread, asked);
   return digest;
 }
 
-async function remembering(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {
-  if (asked.remember === 'thread') return rules;
+/** Once the decision stands: what is kept for every thread of the agent was approved. Returns why it is not kept. */
+async function rememberForAgent(thread: Thread, rules: PermissionRule[]): Promise<string | undefined> {
+  grow(thread.growth, activityEvents, rules);
+  try {
+    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules }));
+    return;
+  } catch (error) {
+    const why = `approve: the call is approved, and calls like it in this thread; for agent ${thread.state.agent} it could not be remembered: ${causeOf(error)}`;
+    const reason = excerpt(why, 1_000);
+    thread.record('agent.request.rejected', { request: 'approve', reason });
+    return reason;
+  }
+}
+
+/** In runs that began with earlier code, what is for the agent is kept before the decision. */
+async function rememberFirst(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {
+  if (asked.remember === 'thread' || thread.state.facts?.remembers !== undefined) return rules;
   grow(thread.growth, activityEvents, rules);
   try {
     await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules }));
   } catch (error) {
-    const cause = (error as { cause?: Error }).cause ?? (error as Error);
-    refuseRequest(`approve: it could not be remembered for agent ${thread.state.agent}: ${cause.message}; the call still waits`);
+    refuseRequest(`approve: it could not be remembered for agent ${thread.state.agent}: ${causeOf(error)}; the call still waits`);
   }
   mustStillWait(thread, asked);
   return rules;
 }
 
-/** The run may have ended while an activity was asked; of runs of earlier code, someone else may have decided. */
-function mustStillWait(thread: Thread, asked: DecisionRequest): void {
-  if (!thread.state.facts?.oneDecision) return mustBeInTime(thread, asked);
-  const still = checkDecision(thread.state, asked);
-  if (!still.ok) refuseRequest(still.reason);
+function causeOf(error: unknown): string {
+  return ((error as { cause?: Error }).cause ?? (error as Error)).message;
 }
 
-function mustBeInTime({ state }: Thread, asked: DecisionRequest): void {
+/** Someone else may have decided, or the run may have ended, while an activity was asked. */
+function mustStillWait({ state }: Thread, asked: DecisionRequest): void {
   const still = checkDecision(state, asked);
   const reason = still.ok ? lateDecision(state, asked, Date.now()) : still.reason;
   if (reason !== undefined) refuseRequest(reason);

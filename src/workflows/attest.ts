@@ -6,12 +6,10 @@ import { activeRun } from '../core/state';
 import { checkedCall } from '../core/views';
 import { verifyDecisionOptions } from './activity-options';
 import { activityEvents, grow } from './growth';
+import { oneOfFew } from './one-of-few';
 import type { Thread } from './thread';
 
 const { verifyDecision } = proxyActivities<Activities>(verifyDecisionOptions);
-
-/** So many are looked at in one thread at a time: the server ends the workflow task of one that has 2,000 activities open. */
-const mostAtOnce = 50;
 
 export interface Attested extends Verified {
   signed: Attestation;
@@ -25,16 +23,12 @@ export async function attest(thread: Thread, request: SignableRequest): Promise<
   const call = name === 'approve' ? run?.calls.find(({ id }) => id === content.toolCallId) : undefined;
   const { digest } = call ? checkedCall(call) : {};
   const asked = { runId: run?.id ?? '', request, ...(digest && { digest }) };
-  if (thread.attesting >= mostAtOnce) refuse(`${name}: ${mostAtOnce} signatures are being checked for this thread; send it again`);
-  thread.attesting += 1;
   grow(growth, activityEvents, asked);
-  const answer = await verifyDecision(asked)
-    .catch((error: { cause?: Error }) =>
+  const answer = await oneOfFew(thread, name, () =>
+    verifyDecision(asked).catch((error: { cause?: Error }) =>
       refuse(`${name}: the signature could not be checked: ${error.cause?.message ?? error}; what was asked still waits`),
-    )
-    .finally(() => {
-      thread.attesting -= 1;
-    });
+    ),
+  );
   grow(growth, 0, answer);
   if ('refused' in answer) refuse(`${name}: ${answer.refused}; what was asked still waits`);
   const { by, groups, statement } = answer;

@@ -80,12 +80,12 @@ interface Take {
   validator(payload?: unknown): void;
 }
 
-/** `accept` records the event that follows the request with `extra`, by which a repetition is known. */
+/** `accept` records the event that follows the request with `extra`, by which a repetition is known; a text that it returns is a warning. */
 function request<T>(
   thread: Thread,
   name: RequestName,
   check: (payload: unknown) => Checked<T>,
-  accept: (thread: Thread, request: T, extra: Extra) => void | Promise<void>,
+  accept: (thread: Thread, request: T, extra: Extra) => unknown,
 ): Take {
   const { state } = thread;
   const understand = (payload: unknown): { again: Receipt } | { request: T; mark?: RequestMark } => {
@@ -106,15 +106,16 @@ function request<T>(
     if ('again' in understood) return understood.again;
     const { request, mark } = understood;
     const followed = () => mark && given(followedBefore(state, mark));
+    let done: unknown;
     try {
-      await accept(thread, request, mark ? { request: mark } : {});
+      done = await accept(thread, request, mark ? { request: mark } : {});
     } catch (error) {
       // The same request came twice, and the other was followed while this one was looked at.
       const other = followed();
       if (other) return receipt(other);
       throw error;
     }
-    return receipt(followed() ?? { seq: state.nextSeq - 1 });
+    return { ...receipt(followed() ?? { seq: state.nextSeq - 1 }), ...(typeof done === 'string' && { warning: done }) };
   };
   return {
     async signal(payload) {

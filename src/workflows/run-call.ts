@@ -75,7 +75,7 @@ function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<Too
   const { state } = thread;
   const call = callOf(thread, id);
   const run = state.run as RunState;
-  const { editedArguments, editedBy = 'person' } = run.calls.find((c) => c.id === id) as CallState;
+  const { editedArguments, editedBy = 'person', approved } = run.calls.find((c) => c.id === id) as CallState;
   const options = runToolOptions(verdict);
   const { runTool } = proxyActivities<Activities>(options);
   const summary = toolSummary(call.name, call.arguments);
@@ -84,6 +84,8 @@ function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<Too
     runId: run.id,
     call,
     ...(editedArguments !== undefined && { edited: editedBy }),
+    // What a hook makes of a call is the hook's to answer for.
+    ...(!approved && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(verdict.effect === 'once' && { once: true }),
   };
   const schedule = (timed: StepOptions, asked: RunToolRequest) => runTool.executeWithOptions({ ...timed, summary }, [asked]);

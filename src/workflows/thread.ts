@@ -20,10 +20,8 @@ export interface Thread {
   modelCalls?: CancellationScope;
   /** Whether this run's steps may be handed to the worker that holds the thread. Not once one lacked the agent. */
   eager: boolean;
-  /** The calls that somebody has approved, and the approval is still being carried out. No state: nothing is handed over meanwhile. */
-  deciding: Set<string>;
-  /** Signatures that are being checked. */
-  attesting: number;
+  /** Requests that wait for an activity to check them. No state: nothing is handed over meanwhile. */
+  checking: number;
   /** Whether one is under way. */
   asking?: boolean;
   /** How often heartbeats failed to come in time in this run: each lengthens the timeout of its next steps. */
@@ -62,8 +60,7 @@ export function openThread(input: ThreadInput, carried?: ThreadState): Thread {
     growth,
     scope: new CancellationScope(),
     eager: true,
-    deciding: new Set(),
-    attesting: 0,
+    checking: 0,
     alarms: 0,
     delivered: state.delivered,
     compactionTold: 0,

@@ -10,7 +10,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, type ScriptedCall, say } from '../../src/testing/model-server';
 import { type ApprovalPolicy, createAskHuman, createPermissions, defineTool, filePermissionStore } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
-import { ask, happened, reaches, refusal } from './asking';
+import { ask, happened, logOf, reaches, refusal } from './asking';
 import { ofType, requestsOf, scenes, story, thrownBy, typesOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -78,10 +78,10 @@ const keeper = defineAgent({
 });
 /** What is remembered for its agent is kept only once it is let through. */
 const slowly = { kept: [] as PermissionRule[], entered: () => {}, let: Promise.resolve() };
-const slowKeeper = defineAgent({
-  name: 'slow-keeper',
+const keptSlowly = defineAgent({
+  name: 'kept-slowly',
   ...model,
-  tools: [paying('pay', 'always'), paying('escalates_later', { deadlineMs: later })],
+  tools: [paying('pay', 'always')],
   permissions: createPermissions({
     store: {
       load: async () => [],
@@ -142,7 +142,7 @@ const alone = defineAgent({
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [clerk, stern, keeper, slowKeeper, strict, operator, bare, judged, alone], bus: true });
+  rig = await startRig({ script, agents: [clerk, stern, keeper, keptSlowly, strict, operator, bare, judged, alone], bus: true });
 });
 
 const call = (name: string, cents = 900, id = `call_${name}`): ScriptedCall => ({ name, args: { cents }, id });
@@ -431,17 +431,14 @@ describe('what is remembered', () => {
   test('for the agent is refused where there is nowhere to keep it, and the call waits on', async () => {
     const { thread } = await waiting(clerk, [call('pay')]);
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_pay', remember: 'agent' }))).toMatch(
-      /could not be remembered for agent clerk:.*store.*still waits/s,
+      /agent clerk has no store to remember it in; .* still waits/,
     );
     await ask(thread, 'approve', { toolCallId: 'call_pay' });
     await story(thread);
   });
 
-  test.each([
-    ['somebody refuses', 'pay', (thread: Thread) => refusal(ask(thread, 'approve', { toolCallId: 'call_pay', approved: false }))],
-    ['its deadline passes', 'escalates_later', () => new Promise<string>((resolve) => setTimeout(resolve, later + 500, 'being decided'))],
-  ])('for the agent is kept only for a decision that holds: %s while it is being kept', async (_, tool, meanwhile) => {
-    const { thread } = await waiting(slowKeeper, [call(tool)]);
+  test('for the agent is kept once the decision stands, whatever comes of the run after it', async () => {
+    const { thread } = await waiting(keptSlowly, [call('pay')]);
     let letThrough = () => {};
     slowly.let = new Promise((resolve) => {
       letThrough = resolve;
@@ -449,15 +446,38 @@ describe('what is remembered', () => {
     const entered = new Promise<void>((resolve) => {
       slowly.entered = resolve;
     });
-    const approving = ask(thread, 'approve', { toolCallId: `call_${tool}`, by: 'dana', remember: 'agent' });
+    const approving = ask(thread, 'approve', { toolCallId: 'call_pay', by: 'dana', remember: 'agent' });
     await entered;
-    expect(await meanwhile(thread)).toMatch(/being decided/);
+    expect(ofType(await logOf(thread), 'agent.approval.decided')[0]?.data).toMatchObject({ approved: true, by: 'dana' });
+    expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_pay', approved: false }))).toMatch(
+      /decided already|has its outcome|answered already/,
+    );
+    await thread.cancel().catch(() => undefined);
     letThrough();
-    await approving;
+    expect(await approving).toEqual({ accepted: true, seq: expect.any(Number) });
+    await story(thread);
+    expect(slowly.kept).toEqual([{ tool: 'pay' }]);
+  });
+
+  test('for the agent is not kept where the decision fails', async () => {
+    slowly.kept.length = 0;
+    const { thread } = await waiting(keptSlowly, [call('pay')]);
+    const edited = { toolCallId: 'call_pay', remember: 'agent', arguments: { cents: -1 } };
+    expect(await refusal(ask(thread, 'approve', edited))).toMatch(/do not fit/);
+    await thread.cancel();
+    await story(thread);
+    expect(slowly.kept).toEqual([]);
+  });
+
+  test('for the agent that can’t be kept leaves the approval as it is, and the approver and the log are told', async () => {
+    slowly.let = Promise.reject(new Error('the disk is full'));
+    slowly.let.catch(() => undefined);
+    const { thread } = await waiting(keptSlowly, [call('pay')]);
+    const { warning } = await ask(thread, 'approve', { toolCallId: 'call_pay', remember: 'agent' });
+    expect(warning).toMatch(/is approved.*for agent kept-slowly it could not be remembered: the disk is full/);
     const log = await story(thread);
-    expect(ofType(log, 'agent.approval.decided').map(({ data }) => data)).toMatchObject([{ approved: true, by: 'dana' }]);
+    expect(ofType(log, 'agent.request.rejected')[0]?.data.reason).toBe(warning);
     expect(ranIn(thread)).toHaveLength(1);
-    expect(slowly.kept.at(-1)).toEqual({ tool });
   });
 
   test.each([['operator'], ['bare']])(

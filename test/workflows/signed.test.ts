@@ -234,7 +234,7 @@ test('of signatures that come all at once only so many are checked, fewer than t
   await as('dana', thread).approve('call_pay');
   const log = await story(thread);
   const reasons = ofType(log, 'agent.request.rejected').map(({ data }) => data.reason);
-  expect(reasons.filter((reason) => reason.includes('50 signatures are being checked'))).toHaveLength(70);
+  expect(reasons.filter((reason) => reason.includes('50 requests are being checked'))).toHaveLength(70);
   expect(reasons.filter((reason) => reason.includes('not one of "dana"'))).toHaveLength(50);
   expect(ofType(log, 'agent.approval.decided').map(({ data }) => data)).toMatchObject([{ approved: true, by: 'dana' }]);
 });
