@@ -1,6 +1,6 @@
 import type { DurableEvent, DurableEventData, DurableEventType, PendingCall } from './event';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Message, ToolCall, ToolMessage } from './message';
+import type { AssistantMessage, Message, ToolCall, ToolMessage, UserMessage } from './message';
 import { messageOf, type ThreadState } from './state';
 
 /**
@@ -29,6 +29,7 @@ export function strip(type: DurableEventType, data: DurableEventData[DurableEven
   if (typeof message === 'string' || type === 'thread.message.superseded') kept.message = message;
   else if (message) kept.messageId = (message as Message).id;
   if (type === 'thread.message.created') Object.assign(kept, resultOf(message as Message));
+  if (type === 'thread.message.queued') Object.assign(kept, originOf(message as Message));
   if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
   if (finalMessages) {
     kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
@@ -51,6 +52,12 @@ function resultOf(message: Message): { result?: Result } {
   return { result: { toolCallId, name, isError } };
 }
 
+/** Whose words a message of the user's role is, for the same reason. */
+function originOf(message: Message): { origin?: Origin } {
+  return message.role === 'user' && message.origin ? { origin: message.origin } : {};
+}
+
+type Origin = NonNullable<UserMessage['origin']>;
 type Result = Pick<ToolMessage, 'toolCallId' | 'name' | 'isError'>;
 
 /** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
@@ -72,6 +79,9 @@ export function join(record: LogRecord, state: ThreadState): DurableEvent {
       data.message = look.answer(String(take('messageId')));
       break;
     case 'thread.message.queued':
+      delete data.origin;
+      data.message = look.message(String(take('messageId')));
+      break;
     case 'agent.tool.background.completed':
       data.message = look.message(String(take('messageId')));
       break;
@@ -140,6 +150,15 @@ function nameIn({ log }: ThreadState, id: string): string {
   return '';
 }
 
+/** Whose words a message was that a compaction has dropped. */
+function originIn({ log }: ThreadState, id: string): { origin?: Origin } {
+  const record = log.find(
+    ({ type, data }) => data.messageId === id && (type === 'thread.message.queued' || type === 'agent.tool.background.completed'),
+  );
+  if (record?.type === 'agent.tool.background.completed') return { origin: 'tool' };
+  return record?.data.origin ? { origin: record.data.origin as Origin } : {};
+}
+
 const gone = '[no longer kept]';
 
 /** The ids of the calls in an answer that a compaction has dropped. */
@@ -153,7 +172,7 @@ function lookup(state: ThreadState) {
   const kept = (id: string) => state.messages.findLast((m) => m.id === id);
   const message = (id: string, result?: Result): Message => {
     const found = kept(id) ?? queuedIn(state, id) ?? supersededIn(state, id);
-    return found ?? (result ? { id, role: 'tool', ...result, content: gone } : { id, role: 'user', content: gone });
+    return found ?? (result ? { id, role: 'tool', ...result, content: gone } : { id, role: 'user', content: gone, ...originIn(state, id) });
   };
   const call = (id: string): ToolCall => {
     for (let i = state.messages.length - 1; i >= 0; i--) {

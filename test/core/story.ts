@@ -136,7 +136,10 @@ export class Story {
   }
 
   say(content: Content): void {
-    this.record('thread.message.queued', { message: { id: this.newId('msg'), role: 'user', content } });
+    const id = this.newId('msg');
+    // Every third comes from a hook.
+    const origin = Number(/\d+$/.exec(id)?.[0]) % 3 === 0 && { origin: 'hook' as const };
+    this.record('thread.message.queued', { message: { id, role: 'user', content, ...origin } });
   }
 
   begin(): RunState {
