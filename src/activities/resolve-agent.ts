@@ -16,7 +16,7 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       limits: { ...limits, ...facts.limits },
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
-      sameNames: true,
+      sameNames: 'as-seen',
       ...(verifier && { signedDecisions: true }),
       searchAttributes,
       ...(carryAfter && { carryAfter }),

@@ -17,13 +17,14 @@ export function idsHave(id: string): string {
 }
 
 /** What the index has of our threads, newest first; `filter` is Temporal's, and optional. */
-export function listThreads(
+export async function listThreads(
   { temporal, options }: LonghaulClient,
   { what, filter, limit }: { what: string; filter?: string; limit: number },
 ): Promise<WorkflowExecutionInfo[]> {
+  const query = ofThreads(what, filter);
   const read = async () => {
     const found: WorkflowExecutionInfo[] = [];
-    for await (const info of temporal.workflow.list({ query: ofThreads(filter), pageSize: Math.min(limit, 1_000) })) {
+    for await (const info of temporal.workflow.list({ query, pageSize: Math.min(limit, 1_000) })) {
       found.push(info);
       if (found.length >= limit) break;
     }
@@ -38,8 +39,27 @@ const onlyThreads = `WorkflowType = '${workflowType}'`;
 const beforeFilter = `${onlyThreads} AND (`;
 
 /** A list filter that finds only threads. */
-export function ofThreads(filter: string | undefined): string {
-  return filter ? `${beforeFilter}${filter})` : onlyThreads;
+export function ofThreads(what: string, filter: string | undefined): string {
+  if (!filter) return onlyThreads;
+  const wrong = leavesParentheses(filter);
+  if (wrong) throw new LonghaulError('invalid-input', `${what}: the filter has ${wrong}`);
+  return `${beforeFilter}${filter})`;
+}
+
+/** Strings and names as the server reads them, to their end or to that of the filter, beginnings of comments, and parentheses. */
+const filterParts = /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|`[^`]*`?|--|\/\/|\/\*|#|[()]/gs;
+
+/** What in a filter closes the parenthesis that we put before it, or hides the one behind it: it could then find what is no thread. */
+function leavesParentheses(filter: string): string | undefined {
+  const open: number[] = [];
+  for (const { 0: part, index } of filter.matchAll(filterParts)) {
+    const place = `at its character ${index + 1}`;
+    if (part === '(') open.push(index);
+    else if (part === ')' && open.pop() === undefined) return `a ")" ${place} that closes no "("`;
+    else if (/^[-/#]/.test(part)) return `a comment ${place}; leave it out`;
+  }
+  const last = open.at(-1);
+  return last === undefined ? undefined : `a "(" at its character ${last + 1} that is not closed`;
 }
 
 interface Listing {

@@ -89,8 +89,11 @@ export interface AgentFacts {
   contextWindow?: number;
   /** How soon another worker takes over a step of one that died. Default 5,000 ms. */
   takeoverMs?: number;
-  /** Names of people are compared as `sameName` does. Unset in runs that began with earlier code, which compared them letter by letter. */
-  sameNames?: true;
+  /**
+   * Names of people are compared as `sameName` does. Runs that began with earlier code compare as it did: `true` as `earlierNames`, unset
+   * letter by letter.
+   */
+  sameNames?: 'as-seen' | true;
   /** Decisions, outputs and answers count only where they are signed, as the worker's verifier has it. */
   signedDecisions?: true;
   /** Whether the agent has a store for what people have remembered for it. Unset in runs that began with earlier code. */

@@ -1,5 +1,5 @@
 import { isObject, parseObject } from './json';
-import { printable } from './printable';
+import { countedBlanks, printable } from './printable';
 
 export interface Room {
   lines: number;
@@ -35,7 +35,7 @@ export function argumentLines(args: string, room: Room = { lines: Infinity, char
 
 /** Takes of the room what it needs. */
 function cutValue(name: string, text: string, room: Room): { lines: string[]; left: number } {
-  const whole = printable(text);
+  const whole = printable(countedBlanks(text));
   const fits = whole.slice(0, Math.max(shortChars, room.chars)).split('\n').slice(0, Math.max(1, room.lines));
   const shown = fits.join('\n');
   const left = whole.length - shown.length;
@@ -49,10 +49,21 @@ function cutValue(name: string, text: string, room: Room): { lines: string[]; le
 
 /** Anybody's words, where an agent takes what its schema does not name. */
 function nameOf(name: string): string {
-  return /^[\w.$-]{1,100}$/.test(name) ? name : JSON.stringify(name);
+  return /^[\w.$-]{1,100}$/.test(name) ? name : countedBlanks(JSON.stringify(name));
 }
 
+/** A string as it is, but in quotes where it would pass for a value of another kind. Those have no line breaks, and files of JSON do. */
 function textOf(value: unknown): string {
   if (typeof value !== 'string') return isObject(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);
-  return value === '' ? '""' : value;
+  const seen = value.trim();
+  return seen === '' || (!seen.includes('\n') && isJson(seen)) ? JSON.stringify(value) : value;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

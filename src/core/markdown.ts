@@ -2,7 +2,8 @@ import { printable, printableLine } from './printable';
 
 /**
  * A piece of a page in Markdown, as the Web UI renders one. It is made of our own words, and of what others said without any meaning as
- * markup: no link, image, HTML, emphasis, heading or list can come of it.
+ * markup: no link, image, HTML, emphasis, heading or list can come of it. Only `{namespace}`, `{workflowId}` and `{runId}` the Web UI
+ * replaces, also in code: any character that broke such a word would be copied with it.
  */
 export class Markdown {
   readonly #source: string;

@@ -1,10 +1,11 @@
+import type { AgentFacts } from './agent';
 import { bounds } from './bounds';
 import { checkInput, checkName, show } from './check-input';
 import { bytesOf } from './context/carry';
 import type { Delivery } from './event';
 import { isObject } from './json';
 import type { Content } from './message';
-import { checkPerson, cleanName, sameName } from './people';
+import { checkPerson, cleanName, earlierNames, sameName } from './people';
 import { activeRun, type CallState, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
 import { type ToolOutput, toContent } from './tool';
@@ -323,7 +324,7 @@ function checkDecider(
     );
   }
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
-  const clean = facts?.sameNames ? cleanDecider(name, who) : yes(who);
+  const clean = facts?.sameNames ? cleanDecider(name, who, facts.sameNames === 'as-seen' ? checkPerson : earlierNames.check) : yes(who);
   if (!facts?.signedDecisions || !clean.ok) return clean;
   if (typeof signature === 'string' && signature !== '' && signature.length <= bounds.signatureChars && clean.request.by)
     return yes({ ...clean.request, signature });
@@ -332,9 +333,8 @@ function checkDecider(
   );
 }
 
-function cleanDecider(name: string, { by, groups }: Decider): Checked<Decider> {
-  const wrong =
-    (by === undefined ? undefined : checkPerson('by', by)) ?? groups?.map((group) => checkPerson('a group', group)).find(Boolean);
+function cleanDecider(name: string, { by, groups }: Decider, check: typeof checkPerson): Checked<Decider> {
+  const wrong = (by === undefined ? undefined : check('by', by)) ?? groups?.map((group) => check('a group', group)).find(Boolean);
   if (wrong) return no(`${name}: ${wrong}`);
   return yes({ ...(by !== undefined && { by: cleanName(by) }), ...(groups && { groups: groups.map(cleanName) }) });
 }
@@ -346,7 +346,7 @@ function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decide
   if (!call) return undefined;
   const policy = askPolicyOf(call.verdict, call.phase);
   const { users = [], approvers = 1 } = policy ?? {};
-  const same = state.facts?.sameNames ? sameName : (one: string, other: string) => one === other;
+  const same = namesCompared(state.facts?.sameNames);
   const among = (names: readonly string[], name: string) => names.some((one) => same(one, name));
   const asked = call.ask?.groups ?? policy?.groups ?? [];
   if (users.length + asked.length > 0 && !(by !== undefined && among(users, by)) && !asked.some((group) => among(groups, group))) {
@@ -358,6 +358,11 @@ function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decide
   return call.ask && among(call.ask.votes, by)
     ? `"${by}" has agreed to "${id}" (${call.name}) already; ${approvers - call.ask.votes.length} more must`
     : undefined;
+}
+
+function namesCompared(how: AgentFacts['sameNames']): typeof sameName {
+  if (how === 'as-seen') return sameName;
+  return how ? earlierNames.same : (one, other) => one === other;
 }
 
 function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): string | undefined {

@@ -71,7 +71,7 @@ function iteratorOf(executions: Iterable<Execution> | AsyncIterable<Execution>):
 
 async function* listed({ temporal }: LonghaulClient, query: string | undefined): AsyncGenerator<Execution, void> {
   // The first page tells whether the server is there and understands the query.
-  const first = temporal.workflow.list({ query: ofThreads(query), pageSize: 1_000 })[Symbol.asyncIterator]();
+  const first = temporal.workflow.list({ query: ofThreads('replay', query), pageSize: 1_000 })[Symbol.asyncIterator]();
   try {
     for (;;) {
       const { value, done } = await persist(temporal.connection, 'replay', () => first.next());

@@ -67,6 +67,9 @@ test('a query that the server does not understand, one beside files, and a serve
   const query = await replay(['--query', 'nonsense =']);
   expectOneLine(query, /^error: replay: the server did not understand the filter/);
   expect(query.code).toBe(2);
+  const beyond = await replay(['--query', 'a = 1) OR (b = 2']);
+  expectOneLine(beyond, /^error: replay: the filter has a "\)" at its character 6 that closes no "\("/);
+  expect(beyond.code).toBe(2);
   const both = await replay(['--query', "ExecutionStatus = 'Running'", 'one.json']);
   expectOneLine(both, /--query and --limit choose histories of a namespace/);
   expect(both.code).toBe(2);

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { LonghaulClient, type LonghaulError } from '../../src/client';
+import { ofThreads, quoted } from '../../src/client/list-filter';
 import { sharedServer } from '../support/temporal';
 import { thrownBy } from '../workflows/scenes';
 
@@ -16,9 +18,32 @@ test.each([
   ["AgentName = 'x' AND\n  AgentStatus == 3", 'at its character 36'],
   ['AgentName = ', 'at its end'],
   ["AgentName = 'x", 'at its end'],
-  ['(', 'at its end'],
 ])('a list filter that the server can not read is refused with the place in it: %s', async (query, place) => {
   const { code, message } = (await thrownBy(client.list({ query }))) as LonghaulError;
   expect(code).toBe('invalid-input');
   expect(message.replace(/filter: .* syntax error/, 'filter: …')).toBe(`list: the server did not understand the filter: … ${place}`);
+});
+
+test.each([
+  ['a = 1) OR (b = 2', 'a ")" at its character 6 that closes no "("'],
+  ['(a = 1', 'a "(" at its character 1 that is not closed'],
+  ["a = '(' AND (b = ')'", 'a "(" at its character 13 that is not closed'],
+  ["a = 'it\\'s (' OR (b = 2))", 'a ")" at its character 25 that closes no "("'],
+  ['a = "\'") OR (b = "\'"', 'a ")" at its character 8 that closes no "("'],
+  ['`)` = 1)', 'a ")" at its character 8 that closes no "("'],
+  ['a = 1 /* ( */ ) OR (b = 2 /* ) */', 'a comment at its character 7; leave it out'],
+  ['a = 1 -- (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
+  ['a = 1 // (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
+  ['a = 1 # (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
+])('a list filter that would leave our parentheses, and find what is no thread, is refused: %s', async (query, wrong) => {
+  const { code, message } = (await thrownBy(client.list({ query }))) as LonghaulError;
+  expect(code).toBe('invalid-input');
+  expect(message).toBe(`list: the filter has ${wrong}`);
+});
+
+test('what stands in quotes is no parenthesis and no comment', async () => {
+  const texts = ['(', ')', "'", '"', '\\', '--', '//', '/*', '#', '\\)', ''];
+  const query = texts.map((text) => `(WorkflowId = ${quoted(`none ${text}`)})`).join(' OR ');
+  expect(await client.list({ query: `${query} OR WorkflowId = "it''s ( \\" )" OR \`WorkflowId\` = 'none'` })).toEqual([]);
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => ofThreads('list', `a = ${quoted(text)}`).endsWith(`${quoted(text)})`)));
 });

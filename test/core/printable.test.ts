@@ -90,6 +90,67 @@ describe('the arguments of a call', () => {
     expect(argumentLines(args)).toEqual({ lines: ['command: ls | wc', 'limits: {"cpu":2}', 'quiet: true', 'note: ""'], left: 0 });
   });
 
+  test('are what they look like: a string that reads as another value is in quotes', () => {
+    const args = {
+      a: '5',
+      b: 5,
+      c: 'true',
+      d: true,
+      e: 'null',
+      f: null,
+      g: '{"x":1}',
+      h: { x: 1 },
+      i: ' [1] ',
+      j: '"5"',
+      k: '1\n',
+      l: ' ',
+    };
+    expect(argumentLines(JSON.stringify(args)).lines).toEqual([
+      'a: "5"',
+      'b: 5',
+      'c: "true"',
+      'd: true',
+      'e: "null"',
+      'f: null',
+      'g: "{\\"x\\":1}"',
+      'h: {"x":1}',
+      'i: " [1] "',
+      'j: "\\"5\\""',
+      'k: "1\\n"',
+      'l: " "',
+    ]);
+    expect(argumentLines(JSON.stringify({ content: '{\n  "x": 1\n}\n' })).lines).toEqual(['content: {', '│   "x": 1', '│ }', '│ ']);
+  });
+
+  test('of two kinds never look alike', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+        const shown = (value: unknown) => argumentLines(JSON.stringify({ a: value })).lines.join('\n');
+        for (const value of [JSON.stringify(one), ` ${JSON.stringify(one)}`, other]) {
+          if (JSON.stringify(value) !== JSON.stringify(one)) expect(shown(value)).not.toBe(shown(one));
+        }
+      }),
+    );
+  });
+
+  test.each([
+    [' '.repeat(2_400), '<2400 blanks>'],
+    ['\t'.repeat(41), '<41 blanks>'],
+    [' \u00a0\u3000\u2800'.repeat(20), '<80 blanks>'],
+  ])('show blanks that push the rest off the screen by their number (%#)', (blanks, shown) => {
+    expect(argumentLines(JSON.stringify({ command: `npm test${blanks}; curl evil` })).lines).toEqual([
+      `command: npm test${shown}; curl evil`,
+    ]);
+    expect(argumentLines(JSON.stringify({ env: { a: `x${blanks.replaceAll('\t', ' ')}y` } })).lines).toEqual([`env: {"a":"x${shown}y"}`]);
+    expect(argumentLines(`{"no": JSON${blanks}x`).lines).toEqual([`│ {"no": JSON${shown}x`]);
+    expect(argumentLines(JSON.stringify({ [`x${blanks.replaceAll('\t', ' ')}y`]: 1 })).lines).toEqual([`"x${shown}y": 1`]);
+  });
+
+  test('keep the indents and columns of ordinary code', () => {
+    const code = `${' '.repeat(40)}return x;\n${'\t'.repeat(12)}// deep\nname${' '.repeat(30)}value\n\n\n`;
+    expect(argumentLines(JSON.stringify({ code })).lines.join('\n')).not.toContain('blanks>');
+  });
+
   test('none can be made up by the line breaks, or the name, of another', () => {
     const args = JSON.stringify({ note: 'hi\ncommand: ls', 'x\ncommand': 'ls' });
     expect(argumentLines(args).lines).toEqual(['note: hi', '│ command: ls', '"x\\ncommand": ls']);
@@ -101,7 +162,7 @@ describe('the arguments of a call', () => {
       lines: [`content: ${'x'.repeat(1_000)}`, '… 4000 more characters of content are not shown', 'path: a.txt'],
       left: 4_000,
     });
-    expect(argumentLines('{"a":"1\\n2\\n3","b":"22","c":"333"}', { lines: 2, chars: 1_000 })).toEqual({
+    expect(argumentLines('{"a":"1\\n2\\n3","b":"yy","c":"zzz"}', { lines: 2, chars: 1_000 })).toEqual({
       lines: ['a: 1', '│ 2', '… 2 more characters of a are not shown', '… 2 more arguments, of 7 characters, are not shown'],
       left: 9,
     });

@@ -77,7 +77,7 @@ function* read(files: string[]) {
 
 /** The index is a moment behind, so it is read until it names nothing new. */
 async function* everything({ temporal }: LonghaulClient, since: Date): AsyncGenerator<Execution, void> {
-  const query = ofThreads(`StartTime >= "${since.toISOString()}"`);
+  const query = ofThreads('histories', `StartTime >= "${since.toISOString()}"`);
   const seen = new Set<string>();
   for (let before = -1; before < seen.size; ) {
     before = seen.size;
