@@ -15,6 +15,8 @@ export interface Signatory {
 
 /** Knows whose signatures count. Must not need anything that tools can reach. */
 export interface DecisionVerifier {
+  /** Of those whose signatures count, where it is known: a worker process tells them when it starts. */
+  readonly names?: readonly string[];
   /** Who made the signature over the statement, by the name that was claimed; or undefined. Rejects where it can't be found out now. */
   verify(signed: { statement: string; signature: string; by: string }): Promise<Signatory | undefined> | Signatory | undefined;
 }
@@ -28,7 +30,7 @@ export function verifyDecision({ verifier }: Pick<ActivityDependencies, 'verifie
     const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
     const statement = statementOf(request, { threadId, ...at }, sha256);
     const signatory = await verifier.verify({ statement, signature, by });
-    if (!signatory) return { refused: `the signature is not one of "${by}" over this decision` };
+    if (!signatory) return { refused: `the signature is not one of "${by}" over this decision, or no "${by}" is known to the worker` };
     const { by: signer, groups } = signatory;
     const wrong = [signer, ...(groups ?? [])].map((name) => checkPerson('a name of the verifier', name)).find(Boolean);
     if (wrong) throw ApplicationFailure.nonRetryable(wrong, 'InvalidVerifier');

@@ -26,23 +26,26 @@ export function commandLine(command: string, words: readonly string[], { fill = 
 
 /** How whoever reads it answers what waits from a command line. */
 export function answerHint(threadId: string): (call: PendingCall) => Styled {
-  return ({ kind, toolCallId, users, groups, approvers = 1, digest }) => {
+  return ({ kind, toolCallId, users, groups, approvers = 1, digest, signed }) => {
     const call = [threadId, toolCallId];
     // Who it is for, and who must be told apart from others, has to say who they are.
-    const who = `${users || groups || approvers > 1 ? ' --by YOU' : ''}${groups ? ` --group ${shellWord(groups[0] ?? '')}` : ''}`;
+    const name = signed || users || groups || approvers > 1 ? ' --by YOU' : '';
+    // Where answers are signed, the workers know the groups.
+    const who = `${name}${groups && !signed ? ` --group ${shellWord(groups[0] ?? '')}` : ''}`;
+    const key = signed ? 'LONGHAUL_SIGNING_KEY=YOU.pem ' : '';
     switch (kind) {
       case 'approval': {
         // To what is shown beside it, and to nothing else.
         const expect = digest ? ` --expect ${shellWord(digest)}` : '';
         const refuse = commandLine('reject', call, { options: `${who} --reason "…"` });
-        return styled`${commandLine('approve', call, { options: `${expect}${who}` })}   (or: ${refuse})`;
+        return styled`${key}${commandLine('approve', call, { options: `${expect}${who}` })}   (or: ${refuse})`;
       }
       case 'question':
-        return commandLine('answer', call, { fill: ' "…"', options: who });
+        return styled`${key}${commandLine('answer', call, { fill: ' "…"', options: who })}`;
       case 'output':
-        return commandLine('submit', call, { fill: " '<output>'", options: who });
+        return styled`${key}${commandLine('submit', call, { fill: " '<output>'", options: who })}`;
       case 'limit':
-        return styled`${commandLine('approve', call, { options: ' --more N' })}   (or: ${commandLine('reject', call)})`;
+        return styled`${key}${commandLine('approve', call, { options: `${name} --more N` })}   (or: ${commandLine('reject', call, { options: name })})`;
       case 'reply':
         return styled`${commandLine('reply', [toolCallId], { fill: ' "…"' })}   (or: ${commandLine('send', [threadId], { fill: ' "…"' })})`;
     }

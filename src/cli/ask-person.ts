@@ -41,6 +41,8 @@ export function askPerson(thread: Thread, person: Person): Approvals {
       for (const call of await stillPending(thread, pending)) {
         // An output is nobody's to type in; who is not asked can't answer; and who has agreed already waits for the others.
         if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
+        // Nor can who has no key.
+        if (call.signed && !thread.client.options.signer) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
       }
       return 'answering';

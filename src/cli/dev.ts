@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { readConfig } from '../config';
 import { inProcessBus } from '../stream/stream-bus';
-import { createWorker } from '../worker';
+import { createWorker, type DecisionVerifier } from '../worker';
 import { type ConfiguredAgents, configuredAgents } from '../worker/agents-file';
 import { logOptions } from '../worker/log';
-import { endSoon } from '../worker/process';
+import { endSoon, signersOf } from '../worker/process';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
@@ -96,6 +96,7 @@ async function work(
       ...(input !== undefined && { input }),
       agents: names,
       taskQueue: worker.taskQueue,
+      verifier: worker.verifier,
     }),
   );
   const working = worker.run();
@@ -131,6 +132,7 @@ interface Announced extends Omit<DevOptions, 'agents' | 'taskQueue'> {
   /** They come from. */
   file?: string | undefined;
   taskQueue?: string;
+  verifier?: DecisionVerifier | undefined;
 }
 
 /** What the built-in coder asks a person about, by its mode. */
@@ -140,7 +142,10 @@ const asks: Record<string, string> = {
   'full-access': 'never: it may do all that you may',
 };
 
-function announcement(server: DevServer, { file, mode: given, data, memory, input, agents, taskQueue, worker }: Announced): Styled {
+function announcement(
+  server: DevServer,
+  { file, mode: given, data, memory, input, agents, taskQueue, worker, verifier }: Announced,
+): Styled {
   const { openai, workspace, agentsFile, mode: usualMode = 'minimal' } = readConfig();
   const mode = given ?? usualMode;
   const agentsNamed = file ?? agentsFile;
@@ -173,6 +178,7 @@ function announcement(server: DevServer, { file, mode: given, data, memory, inpu
     ...place,
     row('agents', `${agents.join(', ')} on task queue ${taskQueue}`),
     ...(agentsNamed ? [] : [row('asks', asks[mode] ?? '')]),
+    ...(verifier ? [row('decisions', `count only if signed${signersOf(verifier)}`)] : []),
     row('workspace', resolve(workspace ?? '.')),
     row('threads', `kept ${kept}`),
     ...(input === undefined

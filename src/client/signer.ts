@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { type SignableRequest, type SignedIn, statementOf } from '../core/attestation';
-import { cleanName } from '../core/people';
+import { checkPerson, cleanName } from '../core/people';
 
 /** Signs the decisions, outputs and answers that a client gives. */
 export interface DecisionSigner {
@@ -15,9 +15,11 @@ export interface DecisionSigner {
  * @throws TypeError where it is no such key
  */
 export function createSigner({ by, privateKey }: { by?: string; privateKey: string | KeyObject }): DecisionSigner {
+  const wrong = by === undefined ? undefined : checkPerson('by', by);
+  if (wrong) throw new TypeError(`createSigner: ${wrong}`);
   const key = privateKeyOf(privateKey);
   return Object.freeze({
-    ...(by && { by }),
+    ...(by !== undefined && { by }),
     sign: (statement: string) => sign(null, Buffer.from(statement, 'utf8'), key).toString('base64'),
   });
 }

@@ -276,6 +276,8 @@ export interface PendingCall extends Asked {
   since?: string;
   /** Who has agreed so far, where several must. */
   votes?: string[];
+  /** Only a signed answer counts. */
+  signed?: true;
 }
 
 export type EventData = DurableEventData & EphemeralEventData;

@@ -326,11 +326,12 @@ function checkDecider(
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
   const clean = facts?.sameNames ? cleanDecider(name, who, facts.sameNames === 'as-seen' ? checkPerson : earlierNames.check) : yes(who);
   if (!facts?.signedDecisions || !clean.ok) return clean;
-  if (typeof signature === 'string' && signature !== '' && signature.length <= bounds.signatureChars && clean.request.by)
-    return yes({ ...clean.request, signature });
-  return no(
-    `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'outputs'} only; say who you are with \`by\`, and sign it with your key: its signature is ${show(signature)}`,
-  );
+  const only = `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'answers and outputs'} only`;
+  if (!clean.request.by) return no(`${only}; say who you are with \`by\``);
+  if (signature === undefined || signature === '') return no(`${only}; sign it: set LONGHAUL_SIGNING_KEY, or give the client a signer`);
+  return typeof signature === 'string' && signature.length <= bounds.signatureChars
+    ? yes({ ...clean.request, signature })
+    : no(`${only}; its signature must be a text of at most ${bounds.signatureChars} characters`);
 }
 
 function cleanDecider(name: string, { by, groups }: Decider, check: typeof checkPerson): Checked<Decider> {

@@ -16,6 +16,7 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
   const run = activeRun(state);
   if (!run) return [];
   const { limitAsk, suspension } = run;
+  const signed = state.facts?.signedDecisions && { signed: true as const };
   return [
     ...run.calls.flatMap((call) => pendingCall(state, call)),
     ...(limitAsk
@@ -26,6 +27,7 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
             name: limitAsk.limit,
             arguments: '',
             ...since(limitAsk),
+            ...signed,
             reason: limitWords(limitAsk),
           },
         ]
@@ -68,6 +70,7 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       ...(ask && ask.votes.length > 0 && { votes: ask.votes }),
       ...(approval && policy?.remember && { remember: policy.remember }),
       ...(approval && checked.digest && { digest: checked.digest }),
+      ...(state.facts?.signedDecisions && { signed: true }),
     },
   ];
 }

@@ -94,6 +94,8 @@ export interface Deployment {
 
 export interface AgentWorker {
   taskQueue: string;
+  /** Where decisions count only when they are signed: whose verifier it is. */
+  verifier?: DecisionVerifier;
   bus: StreamBus;
   /**
    * Works until `shutdown` is called or the process is told to stop. Rejects when the worker fails, with what it failed of, or does not
@@ -171,6 +173,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   }
   return {
     taskQueue,
+    ...(verifier && { verifier }),
     bus,
     run: async () => {
       try {

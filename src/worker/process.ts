@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { Runtime } from '@temporalio/worker';
+import type { DecisionVerifier } from '../activities';
 import { readConfig, readDeployment } from '../config';
 import { configuredAgents } from './agents-file';
 import { type AgentWorker, createWorker } from './create-worker';
@@ -45,13 +46,21 @@ export async function runWorkerProcess({
       ...(drainMs !== undefined && { drainMs }),
     });
     const version = deployment ? `, version ${deployment.buildId} of ${deployment.name}` : '';
-    announce(`longhaul worker: agents ${agents.map((agent) => agent.name).join(', ')} on task queue ${worker.taskQueue}${version}`);
+    const signed = worker.verifier ? `; decisions count only if signed${signersOf(worker.verifier)}` : '';
+    announce(
+      `longhaul worker: agents ${agents.map((agent) => agent.name).join(', ')} on task queue ${worker.taskQueue}${version}${signed}`,
+    );
     stop.worker = worker;
     await worker.run();
     if (!stop.asked) throw new Error(`The worker on task queue "${worker.taskQueue}" polls no more, though nobody told it to stop.`);
   } finally {
     endSoon();
   }
+}
+
+/** As words of a sentence; nothing where the verifier does not say whom it knows. */
+export function signersOf({ names = [] }: DecisionVerifier): string {
+  return names.length > 0 ? ` by ${names.join(', ')}` : '';
 }
 
 /** Ends the process with the exit code that is set by then. Where nothing is open it ends sooner, by itself. */

@@ -24,6 +24,7 @@ export function createVerifier(people: Record<string, SignerKeys>): DecisionVeri
   }
   if (known.size === 0) throw new TypeError('createVerifier: nobody is named, so nobody could decide anything.');
   return Object.freeze({
+    names: [...known.values()].map(({ by }) => by),
     verify({ statement, signature, by }: { statement: string; signature: string; by: string }) {
       const person = known.get(nameKey(by));
       const text = Buffer.from(statement, 'utf8');
@@ -46,7 +47,9 @@ export function verifierOf(file: string): DecisionVerifier {
 }
 
 function readKeys(name: string, entry: unknown): { groups: string[]; keys: KeyObject[] } {
-  const { publicKey, groups = [] } = isObject(entry) ? entry : {};
+  const { publicKey, groups = [], ...unknown } = isObject(entry) ? entry : {};
+  const [other] = Object.keys(unknown);
+  if (other !== undefined) throw new TypeError(`createVerifier: "${name}": ${other} is not known; known are publicKey and groups`);
   if (!Array.isArray(groups) || groups.some((group) => checkPerson('a group', group) !== undefined)) {
     throw new TypeError(`createVerifier: "${name}": groups must be a list of names`);
   }

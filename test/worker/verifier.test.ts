@@ -46,6 +46,7 @@ test.each([
   ['nothing', { dana: undefined }, /no public key/],
   ['two spellings of one name', { dana: { publicKey: pemOf(pair) }, Dana: { publicKey: pemOf(other) } }, /that of another/],
   ['a name that is not seen', { 'da\u200bna': { publicKey: pemOf(pair) } }, /not seen/],
+  ['a field of another name', { dana: { publicKey: pemOf(pair), group: ['leads'] } }, /group is not known; known are publicKey and groups/],
   ['groups that are none', { dana: { publicKey: pemOf(pair), groups: 'leads' } }, /groups must be a list/],
 ])('a verifier of %s is refused', (_, people, words) => {
   expect(() => createVerifier(people as never)).toThrow(words);
@@ -59,6 +60,14 @@ test.each([
   const making = () => createSigner({ privateKey });
   expect(making).toThrow(/privateKey/);
   expect(making).not.toThrow(/secret|MII/);
+});
+
+test('a signer without a name is refused', () => {
+  expect(() => createSigner({ by: '', privateKey: pair.privateKey })).toThrow(/createSigner: by/);
+});
+
+test('a verifier tells whom it knows', () => {
+  expect(createVerifier({ Dana: { publicKey: pemOf(pair) } }).names).toEqual(['Dana']);
 });
 
 test('a file of signers that can’t be used is named, with what is wrong', () => {
