@@ -230,9 +230,12 @@ const gitReaders: Record<string, Judge> = {
   }),
 };
 
-/** Of the placeholders in a format, those with `(` can run git again, and `%G` runs the program that checks signatures. */
+/**
+ * Of the placeholders in a format, those with `(` can run git again, and `%G` runs the program that checks signatures. Each may have a sign
+ * that says what becomes of the blanks before it.
+ */
 function plainFormat({ options, paths }: Arguments): boolean {
-  return [...options.map(([, value]) => value ?? ''), ...paths.map(({ text }) => text)].every((text) => !/%G|%\(/.test(text));
+  return [...options.map(([, value]) => value ?? ''), ...paths.map(({ text }) => text)].every((text) => !/%[-+ ]?[G(]/.test(text));
 }
 
 /** What git reads in the workspace itself, of a repository whose settings run nothing. Elsewhere it may find another repository. */
@@ -255,6 +258,8 @@ function gitReachesFurther([subcommand = '', ...args]: string[]): boolean {
     args.some(
       (arg) =>
         abbreviates(arg, 'output', 'ext-diff', 'open-files-in-pager', 'upload-pack', 'receive-pack', 'exec', 'config', 'template') ||
+        // In a format: `%G?` of a log, `%(signature)` of a list of branches or tags.
+        /%[-+ ]?(G|\(\*?(signature|describe))/.test(arg) ||
         (subcommand === 'rebase' && /^-[^-]*x/.test(arg)) ||
         (subcommand === 'clone' && /^-[^-]*[cu]/.test(arg)),
     )
