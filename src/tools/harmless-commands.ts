@@ -1,7 +1,8 @@
 import { isAbsolute, join } from 'node:path';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
+import { touchesGit } from './git-files';
 import { isPlainRepository } from './git-safety';
-import { isInside, type Place, realPathInside } from './place';
+import { isInside, type Place } from './place';
 import type { ShellWord, SimpleCommand } from './shell-command';
 
 /** Tools that read in the workspace, and those that only speak to a person or end the run. */
@@ -149,20 +150,6 @@ export function isKnownProgram(name: string): boolean {
 function ownName(table: object, word: string | undefined): string {
   const name = programName(word ?? '');
   return Object.hasOwn(table, name) ? name : '';
-}
-
-/** Whether a call of a tool that edits files names one of git's own, which say what git runs. A patch names files in its headers. */
-export function touchesGit(args: unknown, root: string | undefined): boolean {
-  if (typeof args === 'object' && args !== null) return Object.values(args).some((value) => touchesGit(value, root));
-  if (typeof args !== 'string') return false;
-  if (args.includes('\n')) return /^(\*\*\*|\+\+\+|---|diff|rename|copy) (.*[\\/\s])?\.git([\\/\s]|$)/im.test(args);
-  return isInGit(args) || (root !== undefined && args.length < longestPath && isInGit(realPathInside(args, root) ?? ''));
-}
-
-const longestPath = 4_096;
-
-function isInGit(path: string): boolean {
-  return /(^|[\\/])\.git([\\/]|$)/i.test(path);
 }
 
 const findTests = {

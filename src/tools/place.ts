@@ -46,14 +46,7 @@ export function isInside({ text, glob }: ShellWord, { root, folders }: Place): b
   );
 }
 
-/** The real path below a workspace's real path that a path leads to; `undefined` where it leads elsewhere or can't be followed. */
-export function realPathInside(path: string, root: string): string | undefined {
-  const real = whereItLeads(root);
-  const target = whereItLeads(resolve(root, path));
-  return real !== undefined && target !== undefined && isBelow(target, real) ? target : undefined;
-}
-
-function isBelow(path: string, root: string): boolean {
+export function isBelow(path: string, root: string): boolean {
   const way = relative(root, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
@@ -64,7 +57,7 @@ function leadsInside(path: string, root: string): boolean {
 }
 
 /** The real path, also of what does not exist yet: the deepest folder that does decides. `undefined` where it can't be told. */
-function whereItLeads(path: string): string | undefined {
+export function whereItLeads(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (error) {

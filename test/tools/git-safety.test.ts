@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
 import { createShell } from '../../src/tools/shell';
@@ -162,6 +162,17 @@ describe('mode trusted', () => {
     ['write_file', { path: 'docs/.GIT/config', content: 'x' }, 'ask'],
     ['write_file', { path: './sub/.git', content: 'gitdir: x' }, 'ask'],
     ['write_file', { path: 'link/config', content: 'x' }, 'ask'],
+    ['write_file', { path: 'x\n/../.git/config', content: 'x' }, 'ask'],
+    ['write_file', { path: 'x\n/../link/config', content: 'x' }, 'ask'],
+    ['write_file', { path: `link/${'./'.repeat(2_100)}config`, content: 'x' }, 'ask'],
+    ['write_file', { path: `${'./'.repeat(2_100)}src/a.ts`, content: 'see x/.git/config\nand more' }, 'allow'],
+    ['edit', { edits: [{ file: 'x\n/../link/config', old: 'a', new: 'b' }] }, 'ask'],
+    ['apply_patch', { patch: '*** Begin Patch\n*** Update File: link/config\n@@\n' }, 'ask'],
+    ['apply_patch', { patch: '--- a/link/config\t2026-01-01\n+++ b/link/config\n' }, 'ask'],
+    ['apply_patch', { patch: 'diff --git a/link/config b/link/config\nnew mode 100755\n' }, 'ask'],
+    ['apply_patch', { patch: '--- "a/\\056git/config"\n+++ "b/\\056git/config"\n' }, 'ask'],
+    ['apply_patch', { patch: `${Array.from({ length: 2_000 }, (_, at) => `+++ b/${at}`).join('\n')}\n` }, 'ask'],
+    ['apply_patch', { patch: '--- a/src/a b.ts\n+++ b/src/a b.ts\n@@\n--- an old comment of SQL\n' }, 'allow'],
     ['edit', { file: '.git/hooks/pre-commit', old: 'a', new: 'b' }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/.git/config\n+++ b/.git/config\n' }, 'ask'],
@@ -170,6 +181,16 @@ describe('mode trusted', () => {
     const { root } = await repository();
     symlinkSync('.git', join(root, 'link'));
     expect(createPermissions({ mode: 'trusted', root }).decide({ tool, args })).toBe(decision);
+  });
+
+  test('nor those of a repository that .git leads to', async () => {
+    const { root } = await repository();
+    renameSync(join(root, '.git'), join(root, 'moved'));
+    symlinkSync('moved', join(root, '.git'));
+    const decide = (path: string) =>
+      createPermissions({ mode: 'trusted', root }).decide({ tool: 'write_file', args: { path, content: 'x' } });
+    expect(decide('moved/config')).toBe('ask');
+    expect(decide('other/config')).toBe('allow');
   });
 
   test.each([
