@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
 import { touchesGit } from './git-files';
-import { isPlainRepository } from './git-safety';
+import { hasLinkedFolder, isPlainRepository } from './git-safety';
 import { isInside, type Place } from './place';
 import type { ShellWord, SimpleCommand } from './shell-command';
 
@@ -231,7 +231,9 @@ function gitReads(args: readonly ShellWord[], place?: Place): boolean {
   const judge = gitReaders[ownName(gitReaders, subcommand?.text)];
   if (judge === undefined || !judge(rest, place)) return false;
   if (place === undefined) return true;
-  return place.root !== undefined && place.folders.every((folder) => folder === '') && isPlainRepository(place.root);
+  const { root, folders } = place;
+  if (root === undefined || !folders.every((folder) => folder === '') || !isPlainRepository(root)) return false;
+  return subcommand?.text !== 'grep' || !hasLinkedFolder(root);
 }
 
 function isReading([subcommand]: readonly ShellWord[]): boolean {
