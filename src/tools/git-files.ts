@@ -6,18 +6,42 @@ const texts = new Set('content contents text old new old_string new_string old_t
 
 /** The longest path that a system takes. */
 const longestPath = 4_096;
-/** Of a patch that may name more files than this it is not looked up where they are. */
-const mostPaths = 1_000;
+/** Of a call whose paths have more characters than this in all it is not looked up where they lead. */
+const mostCharacters = 200_000;
 
 /**
  * Whether a call of a tool that edits files names one of git's own, which say what git runs. It decides by where a path leads; a patch names
- * files in its headers. `name` is that of the argument.
+ * files in its headers.
  */
-export function touchesGit(args: unknown, root: string | undefined, name = ''): boolean {
-  if (typeof args === 'object' && args !== null) return Object.entries(args).some(([key, value]) => touchesGit(value, root, key));
-  if (typeof args !== 'string') return false;
-  const isText = args.includes('\n') && texts.has(name);
-  return patchesGit(args, root) || (!isText && leadsIntoGit(args, root));
+export function touchesGit(args: unknown, root: string | undefined): boolean {
+  const paths = pathsIn(args);
+  if (paths === undefined) return true;
+  let characters = 0;
+  return [...paths].some((path) => {
+    characters += path.length;
+    return characters > mostCharacters || leadsIntoGit(path, root);
+  });
+}
+
+/** Every path that an argument may name; `undefined` where it surely names one of git's. */
+function pathsIn(args: unknown, name = ''): Set<string> | undefined {
+  const found = new Set<string>();
+  if (typeof args === 'object' && args !== null) {
+    for (const [key, value] of Object.entries(args)) {
+      const paths = pathsIn(value, key);
+      if (!paths) return undefined;
+      for (const path of paths) found.add(path);
+    }
+  }
+  if (typeof args !== 'string') return found;
+  if (/^(\*\*\*|\+\+\+|---|diff|rename|copy) (.*[\\/\s"])?\.git([\\/\s"]|$)/im.test(args)) return undefined;
+  for (const [, header = ''] of args.matchAll(/^(?:\*\*\* [\w ]+:|\+\+\+|---|diff --git|(?:rename|copy) (?:from|to)) (.+)$/gm)) {
+    // In quotes, git writes characters as numbers.
+    if (header.includes('"') && header.includes('\\')) return undefined;
+    for (const path of pathsOfHeader(header)) found.add(path);
+  }
+  const isText = texts.has(name) && (args.includes('\n') || args.length > mostCharacters);
+  return isText ? found : found.add(args);
 }
 
 /** By its name, and by where it leads: `.git` may be a link itself, or what a link leads to. */
@@ -35,20 +59,8 @@ function isInGit(path: string): boolean {
   return /(^|[\\/])\.git([\\/]|$)/i.test(path);
 }
 
-function patchesGit(text: string, root: string | undefined): boolean {
-  if (/^(\*\*\*|\+\+\+|---|diff|rename|copy) (.*[\\/\s"])?\.git([\\/\s"]|$)/im.test(text)) return true;
-  const paths = new Set<string>();
-  for (const [, header = ''] of text.matchAll(/^(?:\*\*\* [\w ]+:|\+\+\+|---|diff --git|(?:rename|copy) (?:from|to)) (.+)$/gm)) {
-    // In quotes, git writes characters as numbers.
-    if (/^".*\\|\\.*"$/.test(header)) return true;
-    for (const path of pathsIn(header)) paths.add(path);
-    if (paths.size > mostPaths) return true;
-  }
-  return [...paths].some((path) => leadsIntoGit(path, root));
-}
-
 /** What a header may name: one path, maybe with a time behind it, or two that are alike; each maybe below git's `a/` or `b/`. */
-function pathsIn(header: string): string[] {
+function pathsOfHeader(header: string): string[] {
   const [text = ''] = header.split('\t', 1);
   const words = text.trim().split(' ');
   const paths = [text.trim(), words[0] ?? '', words.at(-1) ?? '', text.slice(0, text.length / 2)];
