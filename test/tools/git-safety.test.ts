@@ -315,16 +315,11 @@ describe('mode trusted', () => {
     ['write_file', { path: 'link/config', content: 'x' }, 'ask'],
     ['write_file', { path: 'x\n/../.git/config', content: 'x' }, 'ask'],
     ['write_file', { path: 'x\n/../link/config', content: 'x' }, 'ask'],
-    ['write_file', { path: `link/${'./'.repeat(2_100)}config`, content: 'x' }, 'ask'],
-    ['write_file', { path: `${'./'.repeat(2_100)}src/a.ts`, content: 'see x/.git/config\nand more' }, 'allow'],
     ['edit', { edits: [{ file: 'x\n/../link/config', old: 'a', new: 'b' }] }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: link/config\n@@\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/link/config\t2026-01-01\n+++ b/link/config\n' }, 'ask'],
     ['apply_patch', { patch: 'diff --git a/link/config b/link/config\nnew mode 100755\n' }, 'ask'],
     ['apply_patch', { patch: '--- "a/\\056git/config"\n+++ "b/\\056git/config"\n' }, 'ask'],
-    ['apply_patch', { patch: `${Array.from({ length: 200 }, (_, at) => `+++ b/${at}${'/a'.repeat(1_900)}`).join('\n')}\n` }, 'ask'],
-    ['apply_patch', { patch: `--- "${'\\'.repeat(1_000_000)}\n` }, 'ask'],
-    ['write_file', { path: `a${'/a'.repeat(1_900)}`, content: 'x'.repeat(500_000) }, 'allow'],
     ['apply_patch', { patch: '--- a/src/a b.ts\n+++ b/src/a b.ts\n@@\n--- an old comment of SQL\n' }, 'allow'],
     ['edit', { file: '.git/hooks/pre-commit', old: 'a', new: 'b' }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
@@ -335,6 +330,19 @@ describe('mode trusted', () => {
     symlinkSync('.git', join(root, 'link'));
     expect(createPermissions({ mode: 'trusted', root }).decide({ tool, args })).toBe(decision);
   });
+
+  test('nor by a long path, and decides soon', async () => {
+    const { root } = await repository();
+    symlinkSync('.git', join(root, 'link'));
+    const decide = (tool: string, args: object) => createPermissions({ mode: 'trusted', root }).decide({ tool, args });
+    const deep = '/a'.repeat(1_900);
+    const patch = Array.from({ length: 200 }, (_, at) => `+++ b/${at}${deep}\n`).join('');
+    expect(decide('write_file', { path: `link/${'./'.repeat(2_100)}config`, content: 'x' })).toBe('ask');
+    expect(decide('write_file', { path: `${'./'.repeat(2_100)}a.ts`, content: 'see x/.git/config\nand more' })).toBe('allow');
+    expect(decide('write_file', { path: `a${deep}`, content: 'x'.repeat(500_000) })).toBe('allow');
+    expect(decide('apply_patch', { patch })).toBe('ask');
+    expect(decide('apply_patch', { patch: `--- "${'\\'.repeat(1_000_000)}\n` })).toBe('ask');
+  }, 10_000);
 
   test('nor those of a repository that .git leads to', async () => {
     const { root } = await repository();
