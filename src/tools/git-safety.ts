@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { readGitIndex } from './git-index';
 import { codeOf } from './workspace';
 
 /**
@@ -13,9 +14,11 @@ const settings: Record<string, string> = {
   'log.showSignature': 'false',
   'status.submoduleSummary': 'false',
   'diff.submodule': 'short',
-  // A submodule's own settings are not overridden by these.
+  // A submodule's own settings are not overridden by these, nor is what `.gitmodules` says of one by this.
   'diff.ignoreSubmodules': 'dirty',
   'diff.autoRefreshIndex': 'false',
+  // With more, git takes entries from where an extension of the index says that they are.
+  'index.threads': '1',
 };
 
 /** The environment in which git reads carefully. The settings are read by git from 2.31 on, `safe.bareRepository` from 2.38 on. */
@@ -63,7 +66,6 @@ const known = new Set(
     'pack: threads windowmemory',
     'index: version threads',
     'feature: manyfiles',
-    'extensions: objectformat',
     'lfs: repositoryformatversion',
     'lfs.*: access',
   ].flatMap((line) => {
@@ -72,25 +74,99 @@ const known = new Set(
   }),
 );
 
+/** Of each, more than a repository honestly needs, or than there is time to look at. */
+const most = { settingsBytes: 1_000_000, indexBytes: 32_000_000, entries: 20_000, folders: 20_000 };
+
 /**
- * Whether the workspace is a repository whose own settings are all known to run nothing. Not one elsewhere (a `.git` that is a file or a
- * link), nor one that takes its settings from elsewhere.
+ * Whether the workspace is a repository that is all in its `.git`, whose own settings are all known to run nothing, and that has no submodules,
+ * in which git would run what their settings name. Where it can't be told, it is not.
  */
 export function isPlainRepository(root: string): boolean {
   const folder = join(root, '.git');
-  const kind = (name: string) => lstatSync(join(folder, name), { throwIfNoEntry: false });
-  const isComplete = ['', 'objects', 'refs'].every((name) => kind(name)?.isDirectory());
   // Where git finds none here it looks for one in the folders above.
-  if (!isComplete || kind('commondir') || !/^(ref: refs\/|[0-9a-f]{40})/.test(textOf(join(folder, 'HEAD')) ?? '')) return false;
-  return [join(folder, 'config'), join(root, '.gitmodules')].every((file) => isAllKnown(textOf(file)));
+  const isComplete = ['', 'objects', 'refs'].every((name) => isUsableFolder(join(folder, name)));
+  if (!isComplete || !/^(ref: refs\/|[0-9a-f]{40})/.test(textOf(join(folder, 'HEAD')) ?? '')) return false;
+  if (['commondir', 'objects/info/alternates'].some((name) => exists(join(folder, name)))) return false;
+  if (![join(folder, 'config'), join(root, '.gitmodules')].every((file) => isAllKnown(textOf(file)))) return false;
+  return indexOf(root)?.hasMoreThanFiles === false && holdsOnlyFiles(folder, { entries: most.entries });
 }
 
-/** Empty where there is no such file, `undefined` where it can't be read. */
-function textOf(file: string): string | undefined {
+/** Whether a folder that holds files of the index is none any more, but a link: `git grep` reads what is behind it. */
+export function hasLinkedFolder(root: string): boolean {
+  const folders = new Set<string>();
+  for (const path of indexOf(root)?.paths ?? []) {
+    for (let end = path.lastIndexOf('/'); end > 0 && !folders.has(path.slice(0, end)); end = path.lastIndexOf('/', end - 1)) {
+      folders.add(path.slice(0, end));
+      if (folders.size > most.folders) return true;
+    }
+  }
+  return [...folders].some((folder) => isLink(Buffer.concat([Buffer.from(`${root}/`), Buffer.from(folder, 'latin1')])));
+}
+
+function isLink(path: Buffer): boolean {
   try {
-    return readFileSync(file, 'utf8');
+    return lstatSync(path).isSymbolicLink();
   } catch (error) {
-    return codeOf(error) === 'ENOENT' ? '' : undefined;
+    return !['ENOENT', 'ENOTDIR'].includes(codeOf(error));
+  }
+}
+
+function isUsableFolder(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK);
+    return lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Whether everything below a folder is a file or a folder: git reads what links lead to, and waits for what is sent through a pipe. */
+function holdsOnlyFiles(folder: string, left: { entries: number }): boolean {
+  try {
+    const entries = opendirSync(folder);
+    try {
+      for (let entry = entries.readSync(); entry; entry = entries.readSync()) {
+        left.entries -= 1;
+        const isPlain = entry.isFile() || (entry.isDirectory() && holdsOnlyFiles(join(folder, entry.name), left));
+        if (!isPlain || left.entries < 0) return false;
+      }
+    } finally {
+      entries.closeSync();
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function indexOf(root: string): ReturnType<typeof readGitIndex> {
+  const bytes = bytesOf(join(root, '.git/index'), most.indexBytes);
+  return bytes?.length === 0 ? { hasMoreThanFiles: false, paths: [] } : bytes && readGitIndex(bytes);
+}
+
+function textOf(file: string): string | undefined {
+  return bytesOf(file, most.settingsBytes)?.toString('utf8');
+}
+
+/** Empty where there is no such file; `undefined` where it is too long, no regular file, or can't be read. */
+function bytesOf(file: string, mostBytes: number): Buffer | undefined {
+  try {
+    // Without O_NONBLOCK the opening of a named pipe waits for a writer for ever.
+    const handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stat = fstatSync(handle);
+      if (!stat.isFile() || stat.size > mostBytes) return undefined;
+      const bytes = Buffer.alloc(stat.size);
+      return readSync(handle, bytes) === stat.size ? bytes : undefined;
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? Buffer.alloc(0) : undefined;
   }
 }
 

@@ -1,7 +1,8 @@
 import { isAbsolute, join } from 'node:path';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
-import { isPlainRepository } from './git-safety';
-import { isInside, type Place, realPathInside } from './place';
+import { touchesGit } from './git-files';
+import { hasLinkedFolder, isPlainRepository } from './git-safety';
+import { isInside, type Place } from './place';
 import type { ShellWord, SimpleCommand } from './shell-command';
 
 /** Tools that read in the workspace, and those that only speak to a person or end the run. */
@@ -151,20 +152,6 @@ function ownName(table: object, word: string | undefined): string {
   return Object.hasOwn(table, name) ? name : '';
 }
 
-/** Whether a call of a tool that edits files names one of git's own, which say what git runs. A patch names files in its headers. */
-export function touchesGit(args: unknown, root: string | undefined): boolean {
-  if (typeof args === 'object' && args !== null) return Object.values(args).some((value) => touchesGit(value, root));
-  if (typeof args !== 'string') return false;
-  if (args.includes('\n')) return /^(\*\*\*|\+\+\+|---|diff|rename|copy) (.*[\\/\s])?\.git([\\/\s]|$)/im.test(args);
-  return isInGit(args) || (root !== undefined && args.length < longestPath && isInGit(realPathInside(args, root) ?? ''));
-}
-
-const longestPath = 4_096;
-
-function isInGit(path: string): boolean {
-  return /(^|[\\/])\.git([\\/]|$)/i.test(path);
-}
-
 const findTests = {
   alone:
     '-print -print0 -ls -empty -prune -quit -true -false -depth -xdev -mount -readable -writable -executable -not -a -and -o -or -nouser -nogroup -noleaf ! ( ) ,'.split(
@@ -230,9 +217,12 @@ const gitReaders: Record<string, Judge> = {
   }),
 };
 
-/** Of the placeholders in a format, those with `(` can run git again, and `%G` runs the program that checks signatures. */
+/**
+ * Of the placeholders in a format, those with `(` can run git again, and `%G` runs the program that checks signatures. Each may have a sign
+ * that says what becomes of the blanks before it.
+ */
 function plainFormat({ options, paths }: Arguments): boolean {
-  return [...options.map(([, value]) => value ?? ''), ...paths.map(({ text }) => text)].every((text) => !/%G|%\(/.test(text));
+  return [...options.map(([, value]) => value ?? ''), ...paths.map(({ text }) => text)].every((text) => !/%[-+ ]?[G(]/.test(text));
 }
 
 /** What git reads in the workspace itself, of a repository whose settings run nothing. Elsewhere it may find another repository. */
@@ -241,7 +231,9 @@ function gitReads(args: readonly ShellWord[], place?: Place): boolean {
   const judge = gitReaders[ownName(gitReaders, subcommand?.text)];
   if (judge === undefined || !judge(rest, place)) return false;
   if (place === undefined) return true;
-  return place.root !== undefined && place.folders.every((folder) => folder === '') && isPlainRepository(place.root);
+  const { root, folders } = place;
+  if (root === undefined || !folders.every((folder) => folder === '') || !isPlainRepository(root)) return false;
+  return subcommand?.text !== 'grep' || !hasLinkedFolder(root);
 }
 
 function isReading([subcommand]: readonly ShellWord[]): boolean {
@@ -255,6 +247,8 @@ function gitReachesFurther([subcommand = '', ...args]: string[]): boolean {
     args.some(
       (arg) =>
         abbreviates(arg, 'output', 'ext-diff', 'open-files-in-pager', 'upload-pack', 'receive-pack', 'exec', 'config', 'template') ||
+        // In a format: `%G?` of a log, `%(signature)` of a list of branches or tags.
+        /%[-+ ]?(G|\(\*?(signature|describe))/.test(arg) ||
         (subcommand === 'rebase' && /^-[^-]*x/.test(arg)) ||
         (subcommand === 'clone' && /^-[^-]*[cu]/.test(arg)),
     )

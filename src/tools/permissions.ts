@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { type PermissionMode, type PermissionRule, permissionModes } from '../core/tool';
-import { editingTools, readingTools, touchesGit } from './harmless-commands';
+import { touchesGit } from './git-files';
+import { editingTools, readingTools } from './harmless-commands';
 import { allows, brokenRule, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';

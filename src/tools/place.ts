@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { ShellWord } from './shell-command';
 import { codeOf } from './workspace';
 
@@ -46,14 +46,7 @@ export function isInside({ text, glob }: ShellWord, { root, folders }: Place): b
   );
 }
 
-/** The real path below a workspace's real path that a path leads to; `undefined` where it leads elsewhere or can't be followed. */
-export function realPathInside(path: string, root: string): string | undefined {
-  const real = whereItLeads(root);
-  const target = whereItLeads(resolve(root, path));
-  return real !== undefined && target !== undefined && isBelow(target, real) ? target : undefined;
-}
-
-function isBelow(path: string, root: string): boolean {
+export function isBelow(path: string, root: string): boolean {
   const way = relative(root, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
@@ -63,19 +56,30 @@ function leadsInside(path: string, root: string): boolean {
   return target !== undefined && isBelow(target, root);
 }
 
-/** The real path, also of what does not exist yet: the deepest folder that does decides. `undefined` where it can't be told. */
-function whereItLeads(path: string): string | undefined {
+/** The real path of an absolute one, also of what does not exist yet: the deepest folder that does decides. `undefined` where it can't be told. */
+export function whereItLeads(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT' || isLink(path) || dirname(path) === path) return undefined;
-    const parent = whereItLeads(dirname(path));
-    return parent === undefined ? undefined : join(parent, basename(path));
+    return codeOf(error) === 'ENOENT' ? whereItWouldLead(path) : undefined;
   }
 }
 
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+/** From above, as looking for the deepest folder from below takes long where a path has a thousand of them. */
+function whereItWouldLead(path: string): string | undefined {
+  const names = path.split(sep).filter(Boolean);
+  let real: string = sep;
+  try {
+    for (const [at, name] of names.entries()) {
+      const next = join(real, name);
+      const stat = lstatSync(next, { throwIfNoEntry: false });
+      if (!stat) return join(real, ...names.slice(at));
+      real = stat.isSymbolicLink() ? realpathSync(next) : next;
+    }
+    return real;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Where a pattern could stand for more than this, it is not looked into. */

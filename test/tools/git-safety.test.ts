@@ -1,6 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { readGitIndex } from '../../src/tools/git-index';
 import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
 import { createShell } from '../../src/tools/shell';
 import { newFolder, removeFolders, run } from './tool-host';
@@ -103,12 +115,151 @@ test('a repository that is elsewhere, or none, is asked about', async () => {
   expect(decide('git status')).toBe('ask');
 });
 
-test('a submodule that asks to be looked into is asked about', async () => {
+/** A repository within another, with a filter of its own, that the outer one holds as a submodule. */
+async function withSubmodule() {
+  const outer = await repository();
+  const { root, git, evil } = outer;
+  const inner = join(root, 'inner');
+  git('init', '-q', 'inner');
+  writeFileSync(join(inner, '.gitattributes'), '*.txt filter=x\n');
+  writeFileSync(join(inner, 'b.txt'), 'one\n');
+  git('-C', 'inner', 'add', '.');
+  git('-C', 'inner', 'commit', '-q', '-m', 'one');
+  writeFileSync(join(root, '.gitmodules'), '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n');
+  git('add', '.gitmodules', 'inner');
+  git('commit', '-q', '-m', 'two');
+  appendFileSync(join(inner, '.git/config'), `[filter "x"]\n\tclean = ${evil}\n`);
+  return { ...outer, touchInner: () => utimesSync(join(inner, 'b.txt'), 1, 1) };
+}
+
+test.each(['git status', 'git diff', 'git diff HEAD'])(
+  '%s is asked about where there is a submodule, whatever says how to treat it',
+  async (command) => {
+    const { root, decide, ranEvil, touchInner, git } = await withSubmodule();
+    expect(decide(command)).toBe('ask');
+    rmSync(join(root, '.gitmodules'));
+    expect(decide(command)).toBe('ask');
+    touchInner();
+    // Git takes what it says from the index then, or from the last commit.
+    expect(await ranEvil(command)).toBe(true);
+    git('rm', '-q', '--cached', '.gitmodules');
+    expect(decide(command)).toBe('ask');
+    git('rm', '-q', '--cached', 'inner');
+    expect(decide(command)).toBe('allow');
+    touchInner();
+    expect(await ranEvil(command)).toBe(false);
+  },
+);
+
+test('settings of submodules are asked about where they are not known', async () => {
   const { decide, root } = await repository();
   writeFileSync(join(root, '.gitmodules'), '[submodule "a"]\n\tpath = a\n\turl = https://example.test/a.git\n');
   expect(decide('git status')).toBe('allow');
   appendFileSync(join(root, '.gitmodules'), '\tignore = none\n');
   expect(decide('git status')).toBe('ask');
+});
+
+describe('an index', () => {
+  test.each([2, 3, 4])('of version %d is read as git reads it', async (version) => {
+    const { root, git, decide } = await repository();
+    for (const folder of ['src/deep', 'src-b', 'x'.repeat(200)]) mkdirSync(join(root, folder), { recursive: true });
+    for (const name of ['src/a.ts', 'src/deep/b.ts', 'src-b/ä.ts', `${'x'.repeat(200)}/y`]) writeFileSync(join(root, name), 'one\n');
+    git('add', '.');
+    writeFileSync(join(root, 'later.ts'), 'one\n');
+    // Only with such an entry it becomes version 3.
+    if (version === 3) git('add', '-N', 'later.ts');
+    else git('update-index', `--index-version=${version}`);
+    const bytes = readFileSync(join(root, '.git/index'));
+    expect(bytes.readUInt32BE(4)).toBe(version);
+    const names = git('ls-files', '-z').toString('latin1').split('\0').slice(0, -1);
+    expect(readGitIndex(bytes)).toEqual({ hasMoreThanFiles: false, paths: names });
+    expect(decide('git status')).toBe('allow');
+    for (let length = 0; length < bytes.length; length += 7) expect(readGitIndex(bytes.subarray(0, length))).toBeUndefined();
+  });
+
+  test('that is split, cut off, or not one, is asked about', async () => {
+    const { root, git, decide } = await repository();
+    const whole = readFileSync(join(root, '.git/index'));
+    for (const bytes of [whole.subarray(0, -30), Buffer.concat([whole, Buffer.from('x')]), Buffer.from('DIRC')]) {
+      writeFileSync(join(root, '.git/index'), bytes);
+      expect(decide('git status')).toBe('ask');
+    }
+    writeFileSync(join(root, '.git/index'), whole);
+    expect(decide('git status')).toBe('allow');
+    git('update-index', '--split-index');
+    expect(decide('git status')).toBe('ask');
+  });
+});
+
+test.each(['.git/config', '.git/HEAD', '.git/index', '.gitmodules', '.git/packed-refs'])(
+  'where %s is no regular file, or an endless one, a person is asked at once',
+  async (name) => {
+    const { root, decide } = await repository();
+    const file = join(root, name);
+    rmSync(file, { force: true });
+    execFileSync('mkfifo', [file]);
+    expect(decide('git status')).toBe('ask');
+    rmSync(file);
+    symlinkSync('/dev/zero', file);
+    expect(decide('git status')).toBe('ask');
+  },
+  5_000,
+);
+
+test('settings that are too long to be read are asked about', async () => {
+  const { decide, config } = await repository();
+  config(`# ${'x'.repeat(900_000)}\n`);
+  expect(decide('git status')).toBe('allow');
+  config(`# ${'x'.repeat(200_000)}\n`);
+  expect(decide('git status')).toBe('ask');
+});
+
+describe('git that would read outside the workspace is asked about', () => {
+  test('where a repository takes objects from another', async () => {
+    const { root, decide } = await repository();
+    writeFileSync(join(root, '.git/objects/info/alternates'), '/elsewhere/.git/objects\n');
+    expect(decide('git log -p')).toBe('ask');
+  });
+
+  test.each(['HEAD', 'refs/heads', 'index', 'objects/info', 'info/exclude'])('where .git/%s is a link', async (name) => {
+    const { root, decide } = await repository();
+    expect(decide('git log -p')).toBe('allow');
+    renameSync(join(root, '.git', name), join(root, 'moved'));
+    symlinkSync(join(root, 'moved'), join(root, '.git', name));
+    expect(decide('git log -p')).toBe('ask');
+  });
+
+  test('where a link is among the notes of a rebase', async () => {
+    const { root, decide } = await repository();
+    mkdirSync(join(root, '.git/rebase-merge'));
+    writeFileSync(join(root, '.git/rebase-merge/interactive'), '');
+    expect(decide('git status')).toBe('allow');
+    symlinkSync('/etc/passwd', join(root, '.git/rebase-merge/done'));
+    expect(decide('git status')).toBe('ask');
+  });
+
+  test('where there is more in .git than can be looked at', async () => {
+    const { root, decide } = await repository();
+    mkdirSync(join(root, '.git/refs/heads/many'));
+    for (let at = 0; at < 20_000; at += 1) writeFileSync(join(root, '.git/refs/heads/many', String(at)), '');
+    expect(decide('git log')).toBe('ask');
+  });
+
+  test('where it searches behind a folder that became a link', async () => {
+    const { root, git, decide } = await repository();
+    const outside = await newFolder();
+    mkdirSync(join(root, 'a/b'), { recursive: true });
+    writeFileSync(join(root, 'a/b/c.txt'), 'one\n');
+    git('add', 'a');
+    writeFileSync(join(outside, 'c.txt'), 'top secret\n');
+    expect(decide('git grep secret')).toBe('allow');
+    rmSync(join(root, 'a/b'), { recursive: true });
+    expect(decide('git grep secret')).toBe('allow');
+    symlinkSync(outside, join(root, 'a/b'));
+    expect(git('grep', 'secret').toString()).toContain('top secret');
+    expect(decide('git grep secret')).toBe('ask');
+    expect(decide('git status')).toBe('allow');
+  });
 });
 
 describe('the environment of every command', () => {
@@ -162,6 +313,14 @@ describe('mode trusted', () => {
     ['write_file', { path: 'docs/.GIT/config', content: 'x' }, 'ask'],
     ['write_file', { path: './sub/.git', content: 'gitdir: x' }, 'ask'],
     ['write_file', { path: 'link/config', content: 'x' }, 'ask'],
+    ['write_file', { path: 'x\n/../.git/config', content: 'x' }, 'ask'],
+    ['write_file', { path: 'x\n/../link/config', content: 'x' }, 'ask'],
+    ['edit', { edits: [{ file: 'x\n/../link/config', old: 'a', new: 'b' }] }, 'ask'],
+    ['apply_patch', { patch: '*** Begin Patch\n*** Update File: link/config\n@@\n' }, 'ask'],
+    ['apply_patch', { patch: '--- a/link/config\t2026-01-01\n+++ b/link/config\n' }, 'ask'],
+    ['apply_patch', { patch: 'diff --git a/link/config b/link/config\nnew mode 100755\n' }, 'ask'],
+    ['apply_patch', { patch: '--- "a/\\056git/config"\n+++ "b/\\056git/config"\n' }, 'ask'],
+    ['apply_patch', { patch: '--- a/src/a b.ts\n+++ b/src/a b.ts\n@@\n--- an old comment of SQL\n' }, 'allow'],
     ['edit', { file: '.git/hooks/pre-commit', old: 'a', new: 'b' }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/.git/config\n+++ b/.git/config\n' }, 'ask'],
@@ -170,6 +329,29 @@ describe('mode trusted', () => {
     const { root } = await repository();
     symlinkSync('.git', join(root, 'link'));
     expect(createPermissions({ mode: 'trusted', root }).decide({ tool, args })).toBe(decision);
+  });
+
+  test('nor by a long path, and decides soon', async () => {
+    const { root } = await repository();
+    symlinkSync('.git', join(root, 'link'));
+    const decide = (tool: string, args: object) => createPermissions({ mode: 'trusted', root }).decide({ tool, args });
+    const deep = '/a'.repeat(1_900);
+    const patch = Array.from({ length: 200 }, (_, at) => `+++ b/${at}${deep}\n`).join('');
+    expect(decide('write_file', { path: `link/${'./'.repeat(2_100)}config`, content: 'x' })).toBe('ask');
+    expect(decide('write_file', { path: `${'./'.repeat(2_100)}a.ts`, content: 'see x/.git/config\nand more' })).toBe('allow');
+    expect(decide('write_file', { path: `a${deep}`, content: 'x'.repeat(500_000) })).toBe('allow');
+    expect(decide('apply_patch', { patch })).toBe('ask');
+    expect(decide('apply_patch', { patch: `--- "${'\\'.repeat(1_000_000)}\n` })).toBe('ask');
+  }, 10_000);
+
+  test('nor those of a repository that .git leads to', async () => {
+    const { root } = await repository();
+    renameSync(join(root, '.git'), join(root, 'moved'));
+    symlinkSync('moved', join(root, '.git'));
+    const decide = (path: string) =>
+      createPermissions({ mode: 'trusted', root }).decide({ tool: 'write_file', args: { path, content: 'x' } });
+    expect(decide('moved/config')).toBe('ask');
+    expect(decide('other/config')).toBe('allow');
   });
 
   test.each([

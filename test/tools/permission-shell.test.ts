@@ -265,6 +265,20 @@ describe('a shell command', () => {
     expect(find(['awk', '-f'], 'awk -f a.awk b')).toBe('allow');
     expect(find(['awk'], 'awk -f a.awk b')).toBeUndefined();
   });
+
+  test.each([
+    "git log --format='%+G?'",
+    "git branch --format='%(signature)'",
+    "git tag --format '%(*signature:key)'",
+    "git branch --format='%(describe)'",
+    "git stash list --pretty='% GK'",
+  ])('a rule for first words lets no format run what checks signatures: %s', (command) => {
+    const prefix = command.split(' ').slice(0, 2);
+    const decide = (text: string) =>
+      createPermissions({ allow: [{ tool: 'shell', prefix }] }).decide({ tool: 'shell', args: { command: text } });
+    expect(decide(prefix.join(' '))).toBe('allow');
+    expect(decide(command)).toBeUndefined();
+  });
 });
 
 /** Ways to have `evil` run, each around a command that may itself be one of them. */
