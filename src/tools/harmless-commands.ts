@@ -136,14 +136,13 @@ export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand,
 export function reachesFurther([program, ...args]: readonly ShellWord[], place: Place): boolean {
   const name = programName(program?.text ?? '');
   if (name === 'git' && !isReading(args)) return gitReachesFurther(args.map(({ text }) => text));
-  if (packageManagers.has(name)) return packageManagerReachesFurther(args.map(({ text }) => text));
+  if (packageManagers.has(name))
+    return packageManagerReachesFurther(
+      name,
+      args.map(({ text }) => text),
+    );
   const judge = judges[ownName(judges, name)];
   return judge !== undefined && !judge(args) && !(name === 'sed' && judge(args, place));
-}
-
-/** Whether the options of a program are known: of others nothing is. */
-export function isKnownProgram(name: string): boolean {
-  return Object.hasOwn(judges, name);
 }
 
 function ownName(table: object, word: string | undefined): string {
@@ -267,31 +266,24 @@ function abbreviates(arg: string, ...options: string[]): boolean {
   return name !== undefined && options.some((option) => option.startsWith(name));
 }
 
-const packageManagers = new Set(['npm', 'pnpm', 'yarn', 'bun']);
+const packageManagers = new Set(['npm', 'pnpm', 'yarn', 'bun', 'npx', 'pnpx', 'bunx']);
+/** Of these the first operand is a program, and what stands behind it is for that. */
+const packageRunners = new Set(['npx', 'pnpx', 'bunx']);
 
-/** Options that have a script run by something else, or another one. What stands behind `--` is for the script. */
-function packageManagerReachesFurther(args: readonly string[]): boolean {
-  const end = args.indexOf('--');
-  return args
-    .slice(0, end === -1 ? undefined : end)
-    .some(
-      (arg) =>
-        /^-C/.test(arg) ||
-        abbreviates(
-          arg,
-          'script-shell',
-          'shell',
-          'node-options',
-          'userconfig',
-          'globalconfig',
-          'prefix',
-          'cwd',
-          'dir',
-          'config',
-          'git',
-          'python',
-        ),
-    );
+/**
+ * Options by which a package manager runs the same scripts, of the same package, in the same shell. Any setting can be an option, with one
+ * dash or three, behind `no-` and in capitals: so these are those that are taken, and not those that are refused.
+ */
+const packageManagerFlags = new Set(
+  '-s --silent -q --quiet --verbose --color --no-color --progress --no-progress --if-present --no-update-notifier --no-audit --no-fund --ignore-scripts --offline --prefer-offline --json --dry-run -D --save-dev -E --save-exact -O --save-optional -P --save-prod --no-save --legacy-peer-deps --frozen-lockfile --production --omit=dev'.split(
+    ' ',
+  ),
+);
+
+/** Whether an option is none of those. What stands behind `--` is for the script. */
+function packageManagerReachesFurther(name: string, args: readonly string[]): boolean {
+  const end = args.findIndex((arg) => arg === '--' || (packageRunners.has(name) && !arg.startsWith('-')));
+  return args.slice(0, end === -1 ? undefined : end).some((arg) => arg.startsWith('-') && !packageManagerFlags.has(arg));
 }
 
 /** Print, delete, quit, line number and substitute; not the commands `e`, `w` and `r`, nor the flags that do the same. */

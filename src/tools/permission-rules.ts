@@ -2,7 +2,8 @@ import { basename } from 'node:path';
 import { isObject } from '../core/json';
 import type { PermissionRule } from '../core/tool';
 import { programName, reachesFurther, runsFreely } from './harmless-commands';
-import { behindCd, foldersAt, type Place } from './place';
+import { behindCd, foldersAt, isAtHome, type Place } from './place';
+import { prefixToRemember } from './remembered-prefixes';
 import { readShellCommand, roughCommands, type ShellWord, type SimpleCommand } from './shell-command';
 
 /** A call, for as far as rules look at it. `args` as the tool gets them. */
@@ -80,7 +81,10 @@ function placeOf({ args }: PermissionCall, root: string | undefined): Place | un
 }
 
 export interface Leave {
+  /** What the owner of the agent wrote: it means what it says. */
   rules: readonly PermissionRule[];
+  /** What people chose to remember of a command that they looked at: it allows no more than that. */
+  remembered: readonly PermissionRule[];
   /** In which commands that are known run without a rule. */
   mode: 'minimal' | 'trusted' | undefined;
   root: string | undefined;
@@ -90,24 +94,50 @@ export interface Leave {
  * Whether a call needs nobody: by a rule for the whole tool, or, for a shell command, by a rule or the mode for each simple command in it. A
  * command that is not understood is let through by no prefix and no mode.
  */
-export function allows({ rules, mode, root }: Leave, call: PermissionCall): boolean {
+export function allows({ rules, remembered, mode, root }: Leave, call: PermissionCall): boolean {
   // Remembered rules come from people and stores: what is no rule allows nothing.
-  const own = rules.filter((rule) => problemOfRule(rule) === undefined && rule.tool === call.tool);
+  const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
+  const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
+  const own = [...written, ...kept];
   if (own.some(({ prefix }) => prefix === undefined)) return true;
   const isShell = mode !== undefined && call.tool === 'shell';
   if ((own.length === 0 && !isShell) || commandOf(call) === undefined) return false;
   const commands = commandsOf(call, root);
   return (
     commands?.every(
-      ({ command, place }) => (isShell && runsFreely(command, mode, place)) || own.some((rule) => allowsCommand(rule, command, place)),
+      ({ command, place }) =>
+        (isShell && runsFreely(command, mode, place)) ||
+        written.some((rule) => allowsCommand(rule, command, place)) ||
+        isRemembered(kept, command, place),
     ) === true
   );
 }
 
-function allowsCommand({ prefix = [], exact }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
+/** The whole command, or first words by which it would be offered to be remembered. */
+function isRemembered(kept: readonly PermissionRule[], command: SimpleCommand, place: Place): boolean {
+  if (kept.some((rule) => rule.exact && isExactly(rule, command, place))) return true;
+  const prefixes = kept.filter(({ exact }) => !exact);
+  const offered = prefixes.length > 0 ? prefixToRemember(command, place) : undefined;
+  return offered !== undefined && prefixes.some(({ prefix = [] }) => hasWords(offered, prefix));
+}
+
+function hasWords(words: readonly string[], prefix: readonly string[]): boolean {
+  return (
+    words.length === prefix.length && words.every((word, at) => (at === 0 ? word === programName(prefix[0] ?? '') : word === prefix[at]))
+  );
+}
+
+/** In another folder, or with other input, the same words may do something else. */
+function isExactly({ prefix = [] }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
+  const isSame = words.length === prefix.length && startsWith(words, prefix);
+  return isSame && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
+}
+
+function allowsCommand(rule: PermissionRule, command: SimpleCommand, place: Place): boolean {
+  if (rule.exact) return isExactly(rule, command, place);
+  const { prefix = [] } = rule;
+  const { words } = command;
   if (!startsWith(words, prefix)) return false;
-  // In another folder, or with other input, the same words may do something else.
-  if (exact) return words.length === prefix.length && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
   // A rule that names the dangerous option itself, as `find . -exec grep`, means it. Not a second one behind it.
   const [name] = words;
   const meant = (word: ShellWord, at: number) => name !== undefined && at > 0 && at < prefix.length && reachesFurther([name, word], place);
@@ -115,10 +145,6 @@ function allowsCommand({ prefix = [], exact }: PermissionRule, { words, inputs, 
     words.filter((word, at) => !meant(word, at)),
     place,
   );
-}
-
-function isAtHome({ folders }: Place): boolean {
-  return folders.every((folder) => folder === '');
 }
 
 function startsWith(words: readonly ShellWord[], prefix: readonly string[]): boolean {

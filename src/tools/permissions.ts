@@ -55,8 +55,8 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         const root = known ?? workspace;
         const broken = brokenRule(deny, call);
         if (broken) return { deny: `blocked by deny rule (${ruleName(broken)})`, ...(broken.stop && { stop: broken.stop }) };
-        const allowedBy = (remembered: readonly PermissionRule[]) =>
-          allows({ rules: [...allow, ...rules, ...remembered], mode: mode === 'full-access' ? undefined : mode, root }, call);
+        const allowedBy = (stored: readonly PermissionRule[]) =>
+          allows({ rules: allow, remembered: [...rules, ...stored], mode: mode === 'full-access' ? undefined : mode, root }, call);
         if (mode === 'full-access' || isHarmlessTool(call, mode, root) || allowedBy([])) return 'allow';
         const otherwise = mode === undefined ? undefined : 'ask';
         if (!store) return otherwise;

@@ -11,6 +11,11 @@ export interface Place {
   folders: readonly string[];
 }
 
+/** Whether a command begins in the workspace itself. */
+export function isAtHome({ folders }: Place): boolean {
+  return folders.every((folder) => folder === '');
+}
+
 /** More than a command can honestly need. */
 const mostFolders = 16;
 

@@ -441,11 +441,10 @@ describe('what is suggested to remember', () => {
 
   test.each<[string, string[]]>([
     ['ls -la', ['ls']],
-    ['git push origin main', ['git push']],
-    ['npm run build -- --watch', ['npm run build']],
+    ['git add src', ['git add']],
+    ["git commit -qm 'a b'", ['git commit']],
+    ['npm run build --silent', ['npm run build']],
     ['npm test', ['npm test']],
-    ['docker compose up', ['docker compose up']],
-    ['jest a', ['jest']],
     ['/usr/bin/grep -rn x src', ['grep']],
   ])('[B175] is narrow: %s: %j', (command, expected) => {
     expect(prefixes(command)).toEqual(expected);
@@ -456,7 +455,10 @@ describe('what is suggested to remember', () => {
     'python3 -m pytest -q',
     "go test './...'",
     'npx jest a.test.ts',
-    'find . -name x',
+    'npm run build -- --watch',
+    'git push origin main',
+    'docker compose up',
+    'jest a',
     'sed -n 1p a',
     'make test',
     'printf -v x y',
@@ -499,7 +501,7 @@ describe('what is suggested to remember', () => {
   });
 
   test('[B175] is one for each segment, without doubles', () => {
-    expect(prefixes('npm test a | tee x | grep y; npm test b && cd src && git add .')).toEqual(['npm test', 'grep', 'git add']);
+    expect(prefixes('npm test -s | tee x | grep y; npm test && git add . && cd src && git add .')).toEqual(['npm test', 'grep', 'git add']);
   });
 
   test.each([
