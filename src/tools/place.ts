@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { mayStandFor } from './patterns';
 import type { ShellWord } from './shell-command';
 import { codeOf } from './workspace';
 
@@ -38,7 +39,7 @@ export function behindCd(path: ShellWord, place: Place): Place | undefined {
  * A path with `..` in it does not count as one: where it leads depends on the links before it.
  */
 export function isInside({ text, glob }: ShellWord, { root, folders }: Place): boolean {
-  if (text === '' || text.split('/').includes('..')) return false;
+  if (text === '' || text.split('/').some((name) => name === '..' || (glob && mayBeParent(name)))) return false;
   if (isAbsolute(text) && (root === undefined || !isBelow(resolve(text), resolve(root)))) return false;
   if (root === undefined) return true;
   const real = whereItLeads(root);
@@ -49,6 +50,11 @@ export function isInside({ text, glob }: ShellWord, { root, folders }: Place): b
       return glob ? allInside(path, real) : leadsInside(path, real);
     })
   );
+}
+
+/** A pattern that begins with a dot stands for `..` too, but in bash from 5.2 on. */
+function mayBeParent(name: string): boolean {
+  return name.startsWith('.') && mayStandFor(name, '..');
 }
 
 /** The real path below a workspace's real path that a path leads to; `undefined` where it leads elsewhere or can't be followed. */

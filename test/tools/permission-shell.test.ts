@@ -29,7 +29,6 @@ describe('a shell command', () => {
     'git log --oneline -5 || git show HEAD:a.ts |& tail -3;',
     'grep "a\\"b|c;d$" x 2>&1',
     'wc -l < a.txt',
-    'sort -rn -k2,2 a.txt',
     "find . -name '*.ts' -not -path './node_modules/*'",
     'date +%s',
     'head -n 5&&tail -n 2 <a.txt',
@@ -205,10 +204,6 @@ describe('a shell command', () => {
     'find . -fprintf x y',
     'rg --pre cat x',
     'rg --pre=cat x',
-    'sort -o x y',
-    'sort -ro x y',
-    'sort --outp=x y',
-    'sort --compress-program=cat x',
     'date -s 1',
     'date --set=1',
     'date 010112002026',
@@ -260,6 +255,10 @@ describe('a shell command', () => {
     expect(find(['find', '.', '-exec', 'grep'], 'find . -exec cat x a +')).toBeUndefined();
     expect(find(['find', '.', '-exec', 'grep'], 'find . -exec grep x a + -delete')).toBeUndefined();
     expect(find(['find', '.', '-exec', 'grep'], 'find . -exec grep x a \\; -exec rm a \\;')).toBeUndefined();
+    expect(find(['sort'], 'sort -n a')).toBe('allow');
+    for (const command of ['sort -o x y', 'sort -ro x y', 'sort --outp=x y', 'sort --compress-program=cat x']) {
+      expect(find(['sort'], command)).toBeUndefined();
+    }
     expect(find(['sed', '-n'], 'sed -n p a')).toBe('allow');
     expect(find(['sed', '-n'], "sed -n '1e rm a' a")).toBeUndefined();
     expect(find(['awk', '-f'], 'awk -f a.awk b')).toBe('allow');
