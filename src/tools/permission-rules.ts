@@ -1,10 +1,9 @@
-import { basename } from 'node:path';
 import { isObject } from '../core/json';
 import type { PermissionRule } from '../core/tool';
 import { programName, reachesFurther, runsFreely } from './harmless-commands';
-import { behindCd, foldersAt, isAtHome, type Place } from './place';
+import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
 import { prefixToRemember } from './remembered-prefixes';
-import { readShellCommand, roughCommands, type ShellWord, type SimpleCommand } from './shell-command';
+import { readShellCommand, type ShellWord, type SimpleCommand } from './shell-command';
 
 /** A call, for as far as rules look at it. `args` as the tool gets them. */
 export interface PermissionCall {
@@ -73,11 +72,11 @@ export function commandsOf(call: PermissionCall, root: string | undefined): { co
 
 /** Where a call's command begins: in the workspace, or in the folder `workdir` of it. */
 function placeOf({ args }: PermissionCall, root: string | undefined): Place | undefined {
-  const start: Place = { root, folders: [''] };
+  const start: Place = { root, folders: [''], lookups: noLookups() };
   const workdir = isObject(args) ? args.workdir : undefined;
   if (workdir === undefined) return start;
   const folders = typeof workdir === 'string' ? foldersAt({ text: workdir, glob: false }, start) : undefined;
-  return folders && { root, folders };
+  return folders && { ...start, folders };
 }
 
 export interface Leave {
@@ -151,117 +150,3 @@ function startsWith(words: readonly ShellWord[], prefix: readonly string[]): boo
   const isWord = ({ text }: ShellWord, at: number) => (at === 0 ? programName(text) === programName(prefix[0] ?? '') : text === prefix[at]);
   return words.length >= prefix.length && words.slice(0, prefix.length).every(isWord);
 }
-
-/** The first rule that a call breaks. For a shell command it is enough that one of the commands in it does. */
-export function brokenRule<R extends PermissionRule>(rules: readonly R[], call: PermissionCall): R | undefined {
-  const own = rules.filter(({ tool }) => tool === call.tool);
-  const command = commandOf(call);
-  const commands = command === undefined || own.every(({ prefix }) => !prefix) ? [] : commandsWithin(command);
-  return own.find(({ prefix }) => !prefix || commands.some((found) => beginsWith(found, prefix)));
-}
-
-/** Programs that run another, which is named somewhere behind their options. */
-const wrappers = new Set(
-  ['sudo', 'doas', 'env', 'nohup', 'time', 'timeout', 'nice', 'ionice', 'chrt', 'stdbuf', 'setsid', 'xargs'].concat([
-    'command',
-    'builtin',
-    'exec',
-    'watch',
-    'strace',
-    'ltrace',
-    'parallel',
-    'busybox',
-    'flock',
-    'unshare',
-    'nsenter',
-    'chroot',
-    'runuser',
-    'su',
-    'script',
-    'setpriv',
-    'taskset',
-    'prlimit',
-    'fakeroot',
-    'unbuffer',
-  ]),
-);
-const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'eval']);
-const deepest = 5;
-
-export function isWrapper(word: string): boolean {
-  return wrappers.has(word);
-}
-
-export function isAssignment(word: string): boolean {
-  return /^\w+\+?=/.test(word);
-}
-
-/** The words from `at` on are, or may be, a command. Not cut off: of `xargs` and ten thousand words each may begin one. */
-interface Found {
-  words: readonly string[];
-  at: number;
-}
-
-/** Options of git that stand before the subcommand and have their value in the next word. */
-const gitValueOptions = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--exec-path', '--config-env', '--attr-source']);
-
-/** Options between the words of a rule, with their values, do not hide them: `git -C x push` is `git push`. */
-function beginsWith({ words, at }: Found, [program = '', ...rest]: readonly string[]): boolean {
-  const name = basename(words[at] ?? '');
-  if (name !== basename(program)) return false;
-  let next = at + 1;
-  return rest.every((word) => {
-    while (words[next]?.startsWith('-') && words[next] !== word) next += lengthOfOption(name, words[next] ?? '', words[next + 1], word);
-    next += 1;
-    return words[next - 1] === word;
-  });
-}
-
-/** How many words an option is. Of programs other than git it may have a value wherever a word follows that is not the one looked for. */
-function lengthOfOption(program: string, option: string, following: string | undefined, word: string): number {
-  if (program === 'git') return gitValueOptions.has(option) ? 2 : 1;
-  return option.includes('=') || following === word || following?.startsWith('-') ? 1 : 2;
-}
-
-/**
- * Everything in a command that may be a command of its own: behind assignments, keywords, wrappers and paths, in what a shell is given to
- * run, and, where the command is not understood, wherever one could begin. It does not follow variables, scripts and other interpreters.
- */
-function commandsWithin(command: string, depth = 0): Found[] {
-  const read = readShellCommand(command);
-  const commands = read.understood ? read.commands.map(({ words }) => words.map(({ text }) => text)) : roughCommands(command);
-  return commands.flatMap((words) => {
-    const { starts, wrapped } = startsIn(words);
-    const inner = wrapped && depth < deepest ? words.filter((word) => /\s/.test(word)) : [];
-    return [...starts.map((at) => ({ words, at })), ...inner.flatMap((text) => commandsWithin(text, depth + 1))];
-  });
-}
-
-/** Where commands may begin: at first, behind assignments and keywords, behind an option that takes a command, and anywhere behind a wrapper. */
-function startsIn(words: readonly string[]): { starts: number[]; wrapped: boolean } {
-  const starts: number[] = [];
-  let first = true;
-  let wrapped = false;
-  for (const [at, word] of words.entries()) {
-    if (first || wrapped || /^-(exec|ok)/.test(words[at - 1] ?? '')) {
-      starts.push(at);
-      wrapped ||= wrappers.has(basename(word)) || shells.has(basename(word));
-    }
-    first &&= isAssignment(word) || keywords.has(word);
-  }
-  return { starts, wrapped };
-}
-
-/** Words that begin a command made of commands. */
-const keywords = new Set(
-  ['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'until', 'do', 'done'].concat([
-    'case',
-    'esac',
-    'select',
-    'function',
-    'coproc',
-    '!',
-    '[',
-    '[[',
-  ]),
-);

@@ -2,10 +2,11 @@ import { bounds } from '../core/bounds';
 import { bytesOf } from '../core/context/carry';
 import type { PermissionRule } from '../core/tool';
 import { programName, reachesFurther } from './harmless-commands';
-import { commandOf, commandsOf, isWrapper, type PermissionCall, withoutDoubles } from './permission-rules';
+import { commandOf, commandsOf, type PermissionCall, withoutDoubles } from './permission-rules';
 import { isAtHome, type Place } from './place';
 import { prefixToRemember } from './remembered-prefixes';
 import type { SimpleCommand } from './shell-command';
+import { isWrapper } from './wrappers';
 
 /**
  * What a person may choose to remember of a call. For a shell command: a rule for each of its simple commands, narrow enough that it does
