@@ -107,7 +107,7 @@ function begins({ words, starts }: Found, [program = '', ...rest]: readonly stri
 /** By its name, by a path or pattern that may stand for it, or attached to an option of a wrapper: `env -Sgit`. */
 function isProgram(word: string, name: string): boolean {
   const base = basename(word);
-  if (base === name || (word.startsWith('-') && word.endsWith(name))) return true;
+  if (base === name || (word.endsWith(name) && /^-(-[\w-]+=|[a-zA-Z]+)$/.test(word.slice(0, -name.length)))) return true;
   return word !== '*' && /[*?[]/.test(base) && mayStandFor(base, name);
 }
 

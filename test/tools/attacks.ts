@@ -582,6 +582,7 @@ export const denied: [prefix: string[], commands: string[]][] = [
       'eval "eval \\"eval \\\\\\"git push\\\\\\"\\""',
       "env -S'git push'",
       "env -iS'git push'",
+      'env -Sgit push',
       "env -S'git\\_push'",
       "env '--split-string=git push'",
       "su '--command=git push' root",
