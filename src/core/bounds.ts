@@ -74,6 +74,15 @@ export const bounds = {
   editedBytes: 500_000,
   /** Arguments as a tool takes them, where somebody is asked about them. They stand beside the model's own in its answer. */
   shownArgumentsChars: 200_000,
+  /** A shell command that is judged by its words; the worker does nothing else meanwhile. */
+  commandChars: 10_000,
+  commandParts: 200,
+  /** Paths that are followed to judge one, and entries of folders that its patterns are held against. */
+  commandPaths: 500,
+  commandEntries: 5_000,
+  /** What its braces stand for, and what commands within it are looked at: all of their text together. */
+  commandBraceChars: 20_000,
+  commandNestedChars: 40_000,
   /** A signature of a decision: room for every algorithm in use. */
   signatureChars: 8_000,
   /** Groups that a decider is in. */

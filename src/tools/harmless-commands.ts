@@ -67,12 +67,6 @@ const readers: Record<string, Judge> = {
   wc: known({ flags: 'cmlLw', long: 'bytes chars lines words max-line-length' }),
   stat: known({ flags: 'ft', values: 'c', long: 'terse file-system', longValues: 'format printf' }),
   file: known({ flags: 'bihkN', long: 'brief mime mime-type mime-encoding extension keep-going no-dereference no-pad' }),
-  sort: known({
-    flags: 'bdfghiMnrVuszcCm',
-    values: 'kt',
-    long: 'ignore-leading-blanks dictionary-order ignore-case numeric-sort general-numeric-sort human-numeric-sort version-sort reverse check merge stable unique zero-terminated sort',
-    longValues: 'key field-separator',
-  }),
   grep: known({
     flags: 'nilLcvwxohHrsqaIEFGPzZTb',
     values: 'ABCme',
@@ -116,7 +110,17 @@ const editors: Record<string, Judge> = {
   ),
 };
 
-const judges: Record<string, Judge> = { ...readers, ...editors };
+/** Of these the options are known, for rules that someone wrote. `sort` keeps what does not fit in memory in files, wherever `TMPDIR` says. */
+const others: Record<string, Judge> = {
+  sort: known({
+    flags: 'bdfghiMnrVuszcCm',
+    values: 'kt',
+    long: 'ignore-leading-blanks dictionary-order ignore-case numeric-sort general-numeric-sort human-numeric-sort version-sort reverse check merge stable unique zero-terminated sort',
+    longValues: 'key field-separator',
+  }),
+};
+
+const judges: Record<string, Judge> = { ...readers, ...editors, ...others };
 
 /** The name by which a program is known: of a bare name, and of a path to where systems keep their programs. Other paths name themselves. */
 export function programName(word: string): string {
@@ -125,7 +129,7 @@ export function programName(word: string): string {
 
 /** Whether a command needs nobody's leave in a mode: all of it is known, and it stays inside. */
 export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand, mode: 'minimal' | 'trusted', place: Place): boolean {
-  const table = mode === 'trusted' ? judges : readers;
+  const table = mode === 'trusted' ? { ...readers, ...editors } : readers;
   const judge = table[ownName(table, program?.text)];
   return judge?.(args, place) === true && inputs.every((text) => isInside({ text, glob: false }, place));
 }
@@ -137,14 +141,13 @@ export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand,
 export function reachesFurther([program, ...args]: readonly ShellWord[], place: Place): boolean {
   const name = programName(program?.text ?? '');
   if (name === 'git' && !isReading(args)) return gitReachesFurther(args.map(({ text }) => text));
-  if (packageManagers.has(name)) return packageManagerReachesFurther(args.map(({ text }) => text));
+  if (packageManagers.has(name))
+    return packageManagerReachesFurther(
+      name,
+      args.map(({ text }) => text),
+    );
   const judge = judges[ownName(judges, name)];
   return judge !== undefined && !judge(args) && !(name === 'sed' && judge(args, place));
-}
-
-/** Whether the options of a program are known: of others nothing is. */
-export function isKnownProgram(name: string): boolean {
-  return Object.hasOwn(judges, name);
 }
 
 function ownName(table: object, word: string | undefined): string {
@@ -261,31 +264,24 @@ function abbreviates(arg: string, ...options: string[]): boolean {
   return name !== undefined && options.some((option) => option.startsWith(name));
 }
 
-const packageManagers = new Set(['npm', 'pnpm', 'yarn', 'bun']);
+const packageManagers = new Set(['npm', 'pnpm', 'yarn', 'bun', 'npx', 'pnpx', 'bunx']);
+/** Of these the first operand is a program, and what stands behind it is for that. */
+const packageRunners = new Set(['npx', 'pnpx', 'bunx']);
 
-/** Options that have a script run by something else, or another one. What stands behind `--` is for the script. */
-function packageManagerReachesFurther(args: readonly string[]): boolean {
-  const end = args.indexOf('--');
-  return args
-    .slice(0, end === -1 ? undefined : end)
-    .some(
-      (arg) =>
-        /^-C/.test(arg) ||
-        abbreviates(
-          arg,
-          'script-shell',
-          'shell',
-          'node-options',
-          'userconfig',
-          'globalconfig',
-          'prefix',
-          'cwd',
-          'dir',
-          'config',
-          'git',
-          'python',
-        ),
-    );
+/**
+ * Options by which a package manager runs the same scripts, of the same package, in the same shell. Any setting can be an option, with one
+ * dash or three, behind `no-` and in capitals: so these are those that are taken, and not those that are refused.
+ */
+const packageManagerFlags = new Set(
+  '-s --silent -q --quiet --verbose --color --no-color --progress --no-progress --if-present --no-update-notifier --no-audit --no-fund --ignore-scripts --offline --prefer-offline --json --dry-run -D --save-dev -E --save-exact -O --save-optional -P --save-prod --no-save --legacy-peer-deps --frozen-lockfile --production --omit=dev'.split(
+    ' ',
+  ),
+);
+
+/** Whether an option is none of those. What stands behind `--` is for the script. */
+function packageManagerReachesFurther(name: string, args: readonly string[]): boolean {
+  const end = args.findIndex((arg) => arg === '--' || (packageRunners.has(name) && !arg.startsWith('-')));
+  return args.slice(0, end === -1 ? undefined : end).some((arg) => arg.startsWith('-') && !packageManagerFlags.has(arg));
 }
 
 /** Print, delete, quit, line number and substitute; not the commands `e`, `w` and `r`, nor the flags that do the same. */

@@ -1,9 +1,9 @@
-import { basename } from 'node:path';
 import { isObject } from '../core/json';
 import type { PermissionRule } from '../core/tool';
 import { programName, reachesFurther, runsFreely } from './harmless-commands';
-import { behindCd, foldersAt, type Place } from './place';
-import { readShellCommand, roughCommands, type ShellWord, type SimpleCommand } from './shell-command';
+import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
+import { prefixToRemember } from './remembered-prefixes';
+import { readShellCommand, type ShellWord, type SimpleCommand } from './shell-command';
 
 /** A call, for as far as rules look at it. `args` as the tool gets them. */
 export interface PermissionCall {
@@ -72,15 +72,18 @@ export function commandsOf(call: PermissionCall, root: string | undefined): { co
 
 /** Where a call's command begins: in the workspace, or in the folder `workdir` of it. */
 function placeOf({ args }: PermissionCall, root: string | undefined): Place | undefined {
-  const start: Place = { root, folders: [''] };
+  const start: Place = { root, folders: [''], lookups: noLookups() };
   const workdir = isObject(args) ? args.workdir : undefined;
   if (workdir === undefined) return start;
   const folders = typeof workdir === 'string' ? foldersAt({ text: workdir, glob: false }, start) : undefined;
-  return folders && { root, folders };
+  return folders && { ...start, folders };
 }
 
 export interface Leave {
+  /** What the owner of the agent wrote: it means what it says. */
   rules: readonly PermissionRule[];
+  /** What people chose to remember of a command that they looked at: it allows no more than that. */
+  remembered: readonly PermissionRule[];
   /** In which commands that are known run without a rule. */
   mode: 'minimal' | 'trusted' | undefined;
   root: string | undefined;
@@ -90,24 +93,50 @@ export interface Leave {
  * Whether a call needs nobody: by a rule for the whole tool, or, for a shell command, by a rule or the mode for each simple command in it. A
  * command that is not understood is let through by no prefix and no mode.
  */
-export function allows({ rules, mode, root }: Leave, call: PermissionCall): boolean {
+export function allows({ rules, remembered, mode, root }: Leave, call: PermissionCall): boolean {
   // Remembered rules come from people and stores: what is no rule allows nothing.
-  const own = rules.filter((rule) => problemOfRule(rule) === undefined && rule.tool === call.tool);
+  const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
+  const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
+  const own = [...written, ...kept];
   if (own.some(({ prefix }) => prefix === undefined)) return true;
   const isShell = mode !== undefined && call.tool === 'shell';
   if ((own.length === 0 && !isShell) || commandOf(call) === undefined) return false;
   const commands = commandsOf(call, root);
   return (
     commands?.every(
-      ({ command, place }) => (isShell && runsFreely(command, mode, place)) || own.some((rule) => allowsCommand(rule, command, place)),
+      ({ command, place }) =>
+        (isShell && runsFreely(command, mode, place)) ||
+        written.some((rule) => allowsCommand(rule, command, place)) ||
+        isRemembered(kept, command, place),
     ) === true
   );
 }
 
-function allowsCommand({ prefix = [], exact }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
+/** The whole command, or first words by which it would be offered to be remembered. */
+function isRemembered(kept: readonly PermissionRule[], command: SimpleCommand, place: Place): boolean {
+  if (kept.some((rule) => rule.exact && isExactly(rule, command, place))) return true;
+  const prefixes = kept.filter(({ exact }) => !exact);
+  const offered = prefixes.length > 0 ? prefixToRemember(command, place) : undefined;
+  return offered !== undefined && prefixes.some(({ prefix = [] }) => hasWords(offered, prefix));
+}
+
+function hasWords(words: readonly string[], prefix: readonly string[]): boolean {
+  return (
+    words.length === prefix.length && words.every((word, at) => (at === 0 ? word === programName(prefix[0] ?? '') : word === prefix[at]))
+  );
+}
+
+/** In another folder, or with other input, the same words may do something else. */
+function isExactly({ prefix = [] }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
+  const isSame = words.length === prefix.length && startsWith(words, prefix);
+  return isSame && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
+}
+
+function allowsCommand(rule: PermissionRule, command: SimpleCommand, place: Place): boolean {
+  if (rule.exact) return isExactly(rule, command, place);
+  const { prefix = [] } = rule;
+  const { words } = command;
   if (!startsWith(words, prefix)) return false;
-  // In another folder, or with other input, the same words may do something else.
-  if (exact) return words.length === prefix.length && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
   // A rule that names the dangerous option itself, as `find . -exec grep`, means it. Not a second one behind it.
   const [name] = words;
   const meant = (word: ShellWord, at: number) => name !== undefined && at > 0 && at < prefix.length && reachesFurther([name, word], place);
@@ -117,125 +146,7 @@ function allowsCommand({ prefix = [], exact }: PermissionRule, { words, inputs, 
   );
 }
 
-function isAtHome({ folders }: Place): boolean {
-  return folders.every((folder) => folder === '');
-}
-
 function startsWith(words: readonly ShellWord[], prefix: readonly string[]): boolean {
   const isWord = ({ text }: ShellWord, at: number) => (at === 0 ? programName(text) === programName(prefix[0] ?? '') : text === prefix[at]);
   return words.length >= prefix.length && words.slice(0, prefix.length).every(isWord);
 }
-
-/** The first rule that a call breaks. For a shell command it is enough that one of the commands in it does. */
-export function brokenRule<R extends PermissionRule>(rules: readonly R[], call: PermissionCall): R | undefined {
-  const own = rules.filter(({ tool }) => tool === call.tool);
-  const command = commandOf(call);
-  const commands = command === undefined || own.every(({ prefix }) => !prefix) ? [] : commandsWithin(command);
-  return own.find(({ prefix }) => !prefix || commands.some((found) => beginsWith(found, prefix)));
-}
-
-/** Programs that run another, which is named somewhere behind their options. */
-const wrappers = new Set(
-  ['sudo', 'doas', 'env', 'nohup', 'time', 'timeout', 'nice', 'ionice', 'chrt', 'stdbuf', 'setsid', 'xargs'].concat([
-    'command',
-    'builtin',
-    'exec',
-    'watch',
-    'strace',
-    'ltrace',
-    'parallel',
-    'busybox',
-    'flock',
-    'unshare',
-    'nsenter',
-    'chroot',
-    'runuser',
-    'su',
-    'script',
-    'setpriv',
-    'taskset',
-    'prlimit',
-    'fakeroot',
-    'unbuffer',
-  ]),
-);
-const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'eval']);
-const deepest = 5;
-
-export function isWrapper(word: string): boolean {
-  return wrappers.has(word);
-}
-
-export function isAssignment(word: string): boolean {
-  return /^\w+\+?=/.test(word);
-}
-
-/** The words from `at` on are, or may be, a command. Not cut off: of `xargs` and ten thousand words each may begin one. */
-interface Found {
-  words: readonly string[];
-  at: number;
-}
-
-/** Options of git that stand before the subcommand and have their value in the next word. */
-const gitValueOptions = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--exec-path', '--config-env', '--attr-source']);
-
-/** Options between the words of a rule, with their values, do not hide them: `git -C x push` is `git push`. */
-function beginsWith({ words, at }: Found, [program = '', ...rest]: readonly string[]): boolean {
-  const name = basename(words[at] ?? '');
-  if (name !== basename(program)) return false;
-  let next = at + 1;
-  return rest.every((word) => {
-    while (words[next]?.startsWith('-') && words[next] !== word) next += lengthOfOption(name, words[next] ?? '', words[next + 1], word);
-    next += 1;
-    return words[next - 1] === word;
-  });
-}
-
-/** How many words an option is. Of programs other than git it may have a value wherever a word follows that is not the one looked for. */
-function lengthOfOption(program: string, option: string, following: string | undefined, word: string): number {
-  if (program === 'git') return gitValueOptions.has(option) ? 2 : 1;
-  return option.includes('=') || following === word || following?.startsWith('-') ? 1 : 2;
-}
-
-/**
- * Everything in a command that may be a command of its own: behind assignments, keywords, wrappers and paths, in what a shell is given to
- * run, and, where the command is not understood, wherever one could begin. It does not follow variables, scripts and other interpreters.
- */
-function commandsWithin(command: string, depth = 0): Found[] {
-  const read = readShellCommand(command);
-  const commands = read.understood ? read.commands.map(({ words }) => words.map(({ text }) => text)) : roughCommands(command);
-  return commands.flatMap((words) => {
-    const { starts, wrapped } = startsIn(words);
-    const inner = wrapped && depth < deepest ? words.filter((word) => /\s/.test(word)) : [];
-    return [...starts.map((at) => ({ words, at })), ...inner.flatMap((text) => commandsWithin(text, depth + 1))];
-  });
-}
-
-/** Where commands may begin: at first, behind assignments and keywords, behind an option that takes a command, and anywhere behind a wrapper. */
-function startsIn(words: readonly string[]): { starts: number[]; wrapped: boolean } {
-  const starts: number[] = [];
-  let first = true;
-  let wrapped = false;
-  for (const [at, word] of words.entries()) {
-    if (first || wrapped || /^-(exec|ok)/.test(words[at - 1] ?? '')) {
-      starts.push(at);
-      wrapped ||= wrappers.has(basename(word)) || shells.has(basename(word));
-    }
-    first &&= isAssignment(word) || keywords.has(word);
-  }
-  return { starts, wrapped };
-}
-
-/** Words that begin a command made of commands. */
-const keywords = new Set(
-  ['if', 'then', 'else', 'elif', 'fi', 'for', 'while', 'until', 'do', 'done'].concat([
-    'case',
-    'esac',
-    'select',
-    'function',
-    'coproc',
-    '!',
-    '[',
-    '[[',
-  ]),
-);

@@ -1,15 +1,17 @@
 import { bounds } from '../core/bounds';
 import { bytesOf } from '../core/context/carry';
 import type { PermissionRule } from '../core/tool';
-import { isKnownProgram, programName, reachesFurther, runsFreely } from './harmless-commands';
-import { commandOf, commandsOf, isWrapper, type PermissionCall, withoutDoubles } from './permission-rules';
-import type { Place } from './place';
+import { programName, reachesFurther } from './harmless-commands';
+import { commandOf, commandsOf, type PermissionCall, withoutDoubles } from './permission-rules';
+import { isAtHome, type Place } from './place';
+import { prefixToRemember } from './remembered-prefixes';
 import type { SimpleCommand } from './shell-command';
+import { isWrapper } from './wrappers';
 
 /**
  * What a person may choose to remember of a call. For a shell command: a rule for each of its simple commands, narrow enough that it does
- * not allow what nobody looked at. It holds the first words only of programs that are known to do nothing else by what follows them; of the
- * others all words, exactly. Nothing for a command of which that can't be said either (behind `sudo`, `rm`, `bash -c`), nor for one that no
+ * not allow what nobody looked at. It holds the first words only of commands that are known whole (`remembered-prefixes.ts`); of the others
+ * all words, exactly. Nothing for a command of which that can't be said either (behind `sudo`, `rm`, `bash -c`), nor for one that no
  * rule would ever let through.
  */
 export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
@@ -23,42 +25,6 @@ export function suggestRules(call: PermissionCall, root: string | undefined): Pe
 }
 
 type Words = Pick<PermissionRule, 'prefix' | 'exact'>;
-
-/** Programs that do the same whatever follows. */
-const harmlessWithAnything = new Set([
-  'echo',
-  'true',
-  'false',
-  'jest',
-  'vitest',
-  'mocha',
-  'pytest',
-  'tsc',
-  'eslint',
-  'biome',
-  'ruff',
-  'mypy',
-]);
-
-/** Of these the subcommands that may be remembered by themselves. What their options can make of them is in `reachesFurther`. */
-const subcommands: Record<string, string> = {
-  git: 'add am blame branch checkout cherry-pick commit describe fetch merge mv pull push rebase reset restore revert rm stash status switch tag diff show log rev-parse ls-files grep',
-  npm: 'ci start stop test',
-  pnpm: 'start test',
-  yarn: 'start test build',
-  bun: 'test',
-  docker: 'images logs ps',
-  kubectl: 'describe get logs',
-};
-/** Of these the subcommands that say what they do with the next word. */
-const longSubcommands: Record<string, string> = {
-  npm: 'run',
-  pnpm: 'run',
-  yarn: 'run',
-  bun: 'run',
-  docker: 'compose',
-  gh: 'issue pr repo run',
-};
 
 /** What these do to one thing, or run at one time, says nothing of the next. */
 const neverRemembered = new Set(
@@ -74,23 +40,8 @@ function ruleFor(command: SimpleCommand, place: Place): Words | undefined {
   const name = programName(words[0] ?? '');
   if (isWrapper(name) || neverRemembered.has(name) || !/^[\w.+@/-]+$/.test(name) || reachesFurther(command.words, place)) return undefined;
   if (interpreters.test(name)) return namesScript(words) ? exactly(command, place) : undefined;
-  return prefixOf([name, ...words.slice(1)], command, place) ?? exactly(command, place);
-}
-
-function prefixOf([name = '', second = '', third = '']: string[], command: SimpleCommand, place: Place): Words | undefined {
-  if (isKnownProgram(name) && name !== 'git') {
-    // The operands of these are a language of their own.
-    const isWhole = !['find', 'sed', 'awk'].includes(name) && runsFreely(command, 'minimal', place);
-    return isWhole ? { prefix: [name] } : undefined;
-  }
-  if (harmlessWithAnything.has(name)) return { prefix: [name] };
-  if (includes(subcommands, name, second)) return { prefix: [name, second] };
-  if (includes(longSubcommands, name, second) && /^[A-Za-z0-9_][\w@:./-]*$/.test(third)) return { prefix: [name, second, third] };
-  return undefined;
-}
-
-function includes(table: Record<string, string>, name: string, word: string): boolean {
-  return Object.hasOwn(table, name) && (table[name] ?? '').split(' ').includes(word);
+  const prefix = prefixToRemember(command, place);
+  return prefix ? { prefix } : exactly(command, place);
 }
 
 function namesScript([, second, third]: string[]): boolean {
@@ -99,7 +50,7 @@ function namesScript([, second, third]: string[]): boolean {
 }
 
 /** All words, where a rule for them would let this very command through. */
-function exactly({ words, inputs, piped }: SimpleCommand, { folders }: Place): Words | undefined {
-  const isWhole = words.every(({ glob }) => !glob) && inputs.length === 0 && !piped && folders.every((folder) => folder === '');
+function exactly({ words, inputs, piped }: SimpleCommand, place: Place): Words | undefined {
+  const isWhole = words.every(({ glob }) => !glob) && inputs.length === 0 && !piped && isAtHome(place);
   return isWhole ? { prefix: words.map(({ text }) => text), exact: true } : undefined;
 }

@@ -1,8 +1,9 @@
 import { isAbsolute } from 'node:path';
 import { type PermissionMode, type PermissionRule, permissionModes } from '../core/tool';
+import { type Broken, brokenRule } from './deny-rules';
 import { touchesGit } from './git-files';
 import { editingTools, readingTools } from './harmless-commands';
-import { allows, brokenRule, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
+import { allows, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';
 
@@ -55,9 +56,9 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         const call = { tool, args };
         const root = known ?? workspace;
         const broken = brokenRule(deny, call);
-        if (broken) return { deny: `blocked by deny rule (${ruleName(broken)})`, ...(broken.stop && { stop: broken.stop }) };
-        const allowedBy = (remembered: readonly PermissionRule[]) =>
-          allows({ rules: [...allow, ...rules, ...remembered], mode: mode === 'full-access' ? undefined : mode, root }, call);
+        if (broken) return refused(broken);
+        const allowedBy = (stored: readonly PermissionRule[]) =>
+          allows({ rules: allow, remembered: [...rules, ...stored], mode: mode === 'full-access' ? undefined : mode, root }, call);
         if (mode === 'full-access' || isHarmlessTool(call, mode, root) || allowedBy([])) return 'allow';
         const otherwise = mode === undefined ? undefined : 'ask';
         if (!store) return otherwise;
@@ -69,6 +70,13 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
       ...(store && { store }),
     });
   return forAgent(undefined);
+}
+
+/** What is only suspected ends no run. */
+function refused({ rule, unclear }: Broken<DenyRule>): PermissionDecision {
+  const deny = `blocked by deny rule (${ruleName(rule)})`;
+  if (unclear) return { deny: `${deny}, which it may break: it is too long, or its braces and quotes stand for too much, to be told` };
+  return { deny, ...(rule.stop && { stop: rule.stop }) };
 }
 
 function isHarmlessTool({ tool, args }: PermissionCall, mode: PermissionMode | undefined, root: string | undefined): boolean {

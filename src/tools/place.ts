@@ -1,5 +1,7 @@
-import { lstatSync, readdirSync, realpathSync } from 'node:fs';
+import { type Dir, type Dirent, lstatSync, opendirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { bounds } from '../core/bounds';
+import { mayStandFor } from './patterns';
 import type { ShellWord } from './shell-command';
 import { codeOf } from './workspace';
 
@@ -9,10 +11,28 @@ export interface Place {
   root: string | undefined;
   /** The folders, relative to the workspace, in which the command may begin: behind `cd x ||` it may be in either. */
   folders: readonly string[];
+  lookups: Lookups;
+}
+
+/** What was looked up to judge one command. Everything else in the process waits meanwhile, so there is an end to it. */
+export interface Lookups {
+  /** Paths and where they lead. */
+  paths: Map<string, string | undefined>;
+  /** How many entries of folders may still be looked at for patterns. */
+  entries: number;
+}
+
+export function noLookups(): Lookups {
+  return { paths: new Map(), entries: bounds.commandEntries };
+}
+
+/** Whether a command begins in the workspace itself. */
+export function isAtHome({ folders }: Place): boolean {
+  return folders.every((folder) => folder === '');
 }
 
 /** More than a command can honestly need. */
-const mostFolders = 16;
+const mostFolders = 8;
 
 /** The folders that a path names, relative to the workspace; `undefined` where one of them may be outside. */
 export function foldersAt(path: ShellWord, place: Place): string[] | undefined {
@@ -32,18 +52,23 @@ export function behindCd(path: ShellWord, place: Place): Place | undefined {
  * Whether a path leads into the workspace wherever the command is by then; a pattern, whether everything does that it may stand for.
  * A path with `..` in it does not count as one: where it leads depends on the links before it.
  */
-export function isInside({ text, glob }: ShellWord, { root, folders }: Place): boolean {
-  if (text === '' || text.split('/').includes('..')) return false;
+export function isInside({ text, glob }: ShellWord, { root, folders, lookups }: Place): boolean {
+  if (text === '' || text.split('/').some((name) => name === '..' || (glob && mayBeParent(name)))) return false;
   if (isAbsolute(text) && (root === undefined || !isBelow(resolve(text), resolve(root)))) return false;
   if (root === undefined) return true;
-  const real = whereItLeads(root);
+  const real = lookedUp(root, lookups);
   return (
     real !== undefined &&
     folders.every((folder) => {
       const path = resolve(root, folder, text);
-      return glob ? allInside(path, real) : leadsInside(path, real);
+      return glob ? allInside(path, real, lookups) : leadsInside(path, real, lookups);
     })
   );
+}
+
+/** A pattern that begins with a dot stands for `..` too, but in bash from 5.2 on. */
+function mayBeParent(name: string): boolean {
+  return name.startsWith('.') && mayStandFor(name, '..');
 }
 
 export function isBelow(path: string, root: string): boolean {
@@ -51,9 +76,18 @@ export function isBelow(path: string, root: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-function leadsInside(path: string, root: string): boolean {
-  const target = whereItLeads(path);
+function leadsInside(path: string, root: string, lookups: Lookups): boolean {
+  const target = lookedUp(path, lookups);
   return target !== undefined && isBelow(target, root);
+}
+
+/** As `whereItLeads`, once for each path of a command, and for so many. */
+function lookedUp(path: string, lookups: Lookups): string | undefined {
+  if (!lookups.paths.has(path)) {
+    if (lookups.paths.size >= bounds.commandPaths) return undefined;
+    lookups.paths.set(path, whereItLeads(path));
+  }
+  return lookups.paths.get(path);
 }
 
 /** The real path of an absolute one, also of what does not exist yet: the deepest folder that does decides. `undefined` where it can't be told. */
@@ -82,31 +116,42 @@ function whereItWouldLead(path: string): string | undefined {
   }
 }
 
-/** Where a pattern could stand for more than this, it is not looked into. */
-const mostEntries = 5_000;
-
 /** Whether nothing that a pattern could stand for leads out. Every entry counts, whether it matches or not. */
-function allInside(path: string, root: string): boolean {
+function allInside(path: string, root: string, lookups: Lookups): boolean {
   const parts = path.split(sep);
   const first = parts.findIndex((part) => /[*?[]/.test(part));
-  const left = { entries: mostEntries };
   const look = (folder: string, levels: number): boolean => {
-    if (!leadsInside(folder, root)) return false;
+    if (!leadsInside(folder, root, lookups)) return false;
     if (levels === 0) return true;
-    return namesIn(folder).every((name) => {
-      left.entries -= 1;
-      const entry = join(folder, name);
-      return left.entries > 0 && leadsInside(entry, root) && (levels === 1 || look(entry, levels - 1));
+    // Of what is in a folder inside, only links can lead out.
+    return everyEntry(folder, lookups, (entry) => {
+      const name = join(folder, entry.name);
+      const mayLeadOut = !entry.isFile() && !entry.isDirectory();
+      if (mayLeadOut && !leadsInside(name, root, lookups)) return false;
+      return levels === 1 || entry.isFile() || look(name, levels - 1);
     });
   };
   return look(parts.slice(0, first).join(sep) || sep, parts.length - first);
 }
 
-function namesIn(folder: string): string[] {
+function everyEntry(folder: string, lookups: Lookups, isFine: (entry: Dirent) => boolean): boolean {
+  const dir = opened(folder);
   try {
-    return readdirSync(folder);
+    for (let entry = dir?.readSync(); entry; entry = dir?.readSync()) {
+      lookups.entries -= 1;
+      if (lookups.entries < 0 || !isFine(entry)) return false;
+    }
+    return true;
+  } finally {
+    dir?.closeSync();
+  }
+}
+
+function opened(folder: string): Dir | undefined {
+  try {
+    return opendirSync(folder, { bufferSize: 512 });
   } catch {
     // No folder, or none that may be read: nothing in it can be named.
-    return [];
+    return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { forEachChild, type PipelineNode, parse, type Redirection, type SyntaxNode, type Word, type WordPart } from 'unbash';
+import { bounds } from '../core/bounds';
 
 /**
  * Takes a shell command apart into the simple commands it runs, so that each can be held against rules.
@@ -27,6 +28,7 @@ export interface ShellWord {
 
 export function readShellCommand(command: string): ShellCommand {
   try {
+    if (command.length > bounds.commandChars) throw new NotUnderstood(`it has more than ${bounds.commandChars} characters`);
     if (/[\n\r]/.test(command)) throw new NotUnderstood('it has several lines');
     if (/(?![ \t])[\p{C}\p{Z}]/u.test(command)) throw new NotUnderstood('it has characters that do not show');
     return { understood: true, commands: commandsOf(command) };
@@ -50,6 +52,7 @@ function commandsOf(source: string): SimpleCommand[] {
     commands.push(...parts.flatMap((part) => pipelineOf(part, spans)));
   }
   if (commands.length === 0) throw new NotUnderstood('a command in it is empty');
+  if (commands.length > bounds.commandParts) throw new NotUnderstood(`it has more than ${bounds.commandParts} parts`);
   refuseWhatIsBetween(source, spans);
   return commands;
 }
@@ -173,13 +176,15 @@ function doubleQuoted(part: { type: string; text: string }): string {
  * syntax tree, nested ones included; and, as what is quoted may be run too, the text cut wherever a shell could begin a command, once with
  * quotes taken away and once with quotes as borders.
  */
-export function roughCommands(command: string): string[][] {
+export function roughCommands(command: string, braces: BraceBudget): string[][] {
   const joined = command.replace(/\\\r?\n/g, '').replace(/['"\\]/g, '');
   const bordered = command.replace(/['"]/g, '\n').replace(/\\/g, '');
-  const cut = [joined, bordered]
+  const cut = [...new Set([joined, bordered])]
     .flatMap((text) => text.split(/[\n\r;|&(){}<>`$]/))
     .map((text) => text.split(/\s+/).filter((word) => word !== ''));
-  return [...nestedCommands(command), ...cut].filter((words) => words.length > 0).map((words) => words.flatMap(withoutBraces));
+  return [...nestedCommands(command), ...cut]
+    .filter((words) => words.length > 0)
+    .map((words) => words.flatMap((word) => withoutBraces(word, braces)));
 }
 
 /** The parser reads what is nested once for each level: of a command with more levels than this there is only the cut text. */
@@ -198,42 +203,64 @@ function nestedCommands(source: string): string[][] {
   return found;
 }
 
-/** Where the words that braces stand for have so many characters in all, the rest is left as it is. */
-const mostBraceCharacters = 1_000_000;
+/** How many characters braces may still stand for. Below zero it was not enough, and some are left as they are. */
+export interface BraceBudget {
+  left: number;
+}
 
-/** The words that bash makes of `{a,b}` and `{a..c}`. */
-export function withoutBraces(word: string): string[] {
-  let words = [word];
-  while (words.length * word.length < mostBraceCharacters) {
-    const more = words.flatMap((each) => withoutOneBrace(each) ?? [each]);
-    if (more.length === words.length && more.every((each, at) => each === words[at])) break;
-    words = more;
+/** The words that bash makes of `{a,b}` and `{a..c}`. Of `{,}` it makes none. */
+function withoutBraces(word: string, budget: BraceBudget): string[] {
+  if (!word.includes('{')) return [word];
+  const words: string[] = [];
+  const waiting = [word];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const choices = budget.left < 0 ? undefined : withoutOneBrace(next, budget);
+    if (choices) waiting.push(...choices.reverse());
+    else words.push(next);
   }
-  return words;
+  return words.filter((each) => each !== '');
 }
 
 /** By the outermost braces that stand for something. */
-function withoutOneBrace(word: string): string[] | undefined {
+function withoutOneBrace(word: string, budget: BraceBudget): string[] | undefined {
   const opened: { at: number; commas: number[] }[] = [];
   let found: { from: number; to: number; choices: string[] } | undefined;
+  budget.left -= word.length;
   for (let at = 0; at < word.length && !(found && opened.length === 0); at += 1) {
     if (word[at] === '{') opened.push({ at, commas: [] });
     else if (word[at] === ',') opened.at(-1)?.commas.push(at);
     const closed = word[at] === '}' ? opened.pop() : undefined;
-    const choices = closed && choicesOf(word, closed.at, closed.commas, at);
+    const choices = closed && choicesOf(word, closed.at, closed.commas, at, budget);
     if (choices) found = { from: closed.at, to: at, choices };
   }
   return found?.choices.map((choice) => word.slice(0, found.from) + choice + word.slice(found.to + 1));
 }
 
-function choicesOf(word: string, from: number, commas: number[], to: number): string[] | undefined {
-  if (commas.length > 0) return [from, ...commas].map((start, at) => word.slice(start + 1, commas[at] ?? to));
-  return lettersIn(word.slice(from + 1, to));
+function choicesOf(word: string, from: number, commas: number[], to: number, budget: BraceBudget): string[] | undefined {
+  if (commas.length > 0) {
+    // What is copied for each choice: checked before, as thousands of choices of a long word would be copied.
+    budget.left -= commas.length * (word.length - (to - from));
+    return budget.left < 0 ? undefined : [from, ...commas].map((start, at) => word.slice(start + 1, commas[at] ?? to));
+  }
+  return sequenceOf(word.slice(from + 1, to), word.length, budget);
 }
 
-function lettersIn(inner: string): string[] | undefined {
-  const [, from, to] = /^([a-zA-Z])\.\.([a-zA-Z])$/.exec(inner) ?? [];
-  if (from === undefined || to === undefined) return undefined;
-  const [first, last] = [from.charCodeAt(0), to.charCodeAt(0)];
-  return Array.from({ length: Math.abs(last - first) + 1 }, (_, at) => String.fromCharCode(first + (last < first ? -at : at)));
+/** Letters or numbers, with a step: `a..c`, `1..9..2`, `01..10`. */
+function sequenceOf(inner: string, length: number, budget: BraceBudget): string[] | undefined {
+  const [, from = '', to = '', step = '1'] =
+    /^([a-zA-Z])\.\.([a-zA-Z])(?:\.\.(-?\d+))?$/.exec(inner) ?? /^([-+]?\d+)\.\.([-+]?\d+)(?:\.\.(-?\d+))?$/.exec(inner) ?? [];
+  if (from === '') return undefined;
+  const isNumber = /\d/.test(from);
+  const numberOf = (text: string) => (isNumber ? Number(text) : text.charCodeAt(0));
+  const width = /^[-+]?0\d/.test(from) || /^[-+]?0\d/.test(to) ? Math.max(from.length, to.length) : 0;
+  const [first, last, by] = [numberOf(from), numberOf(to), Math.abs(Number(step)) || 1];
+  const count = Math.floor(Math.abs(last - first) / by) + 1;
+  budget.left -= count * length;
+  if (budget.left < 0) return undefined;
+  const textOf = (value: number) => (isNumber ? padded(value, width) : String.fromCharCode(value));
+  return Array.from({ length: count }, (_, at) => textOf(first + (last < first ? -at : at) * by));
+}
+
+function padded(value: number, width: number): string {
+  return value < 0 ? `-${String(-value).padStart(width - 1, '0')}` : String(value).padStart(width, '0');
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPermissions } from '../../src/tools/permissions';
-import { asks, denied, free, freeWhenTrusted, notDenied, remembered } from './attacks';
+import { asks, beyond, denied, free, freeWhenTrusted, notDenied, otherScripts, remembered } from './attacks';
 import { newFolder, removeFolders } from './tool-host';
 
 let root: string;
@@ -60,6 +60,43 @@ test.each(notDenied.flatMap(([prefix, commands]) => commands.map((command) => [p
 
 test.each(remembered)('[B175] of %j may be remembered: %j', (command, rules) => {
   expect(createPermissions({ mode: 'minimal', root }).suggest(call(command))).toEqual(rules.map((rule) => ({ tool: 'shell', ...rule })));
+});
+
+test.each(beyond.flatMap(([looked, commands]) => commands.map((command) => [looked, command] as const)))(
+  'what is remembered of %j does not allow %j',
+  (looked, command) => {
+    for (const mode of [undefined, 'minimal'] as const) {
+      const permissions = createPermissions({ ...(mode && { mode }), root });
+      expect(permissions.decide({ ...call(command), rules: permissions.suggest(call(looked)) })).toBe(mode && 'ask');
+    }
+  },
+);
+
+test('a rule of first words that would not be offered now allows nothing', () => {
+  const permissions = createPermissions({ mode: 'minimal', root });
+  for (const command of ['git push', 'jest', 'kubectl get', 'cat /etc/hostname', 'npm install', 'git']) {
+    const rules = [{ tool: 'shell', prefix: command.split(' ') }];
+    expect([command, permissions.decide({ ...call(command), rules })]).toEqual([command, 'ask']);
+  }
+});
+
+test.each(otherScripts.flatMap(([prefix, commands]) => commands.map((command) => [prefix, command] as const)))(
+  'a rule that someone wrote for %j does not allow %j',
+  (prefix, command) => {
+    expect(createPermissions({ mode: 'minimal', root, allow: [{ tool: 'shell', prefix }] }).decide(call(command))).toBe('ask');
+  },
+);
+
+test.each([
+  [['npm', 'test'], 'npm test --silent -- --coverage'],
+  [['npm', 'test'], 'npm test a.test.ts'],
+  [['npx', 'jest'], 'npx jest --coverage src'],
+  [['npm', 'test', '--workspace=x'], 'npm test --workspace=x'],
+  [['git', 'push'], 'git push origin main'],
+  [['cat'], 'cat /etc/hostname'],
+  [['jest'], 'cd src && jest --coverage'],
+])('a rule that someone wrote for %j means what it says: %j', (prefix, command) => {
+  expect(createPermissions({ mode: 'minimal', root, allow: [{ tool: 'shell', prefix }] }).decide(call(command))).toBe('allow');
 });
 
 test('there are enough of them', () => {

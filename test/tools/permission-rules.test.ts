@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { PermissionRule } from '../../src/core/tool';
 import { defineTool } from '../../src/tools/define-tool';
 import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions';
 import { createToolbox } from '../../src/tools/toolbox';
+import { newFolder, removeFolders } from './tool-host';
 
 const shell = (command: unknown, more: object = {}) => ({ tool: 'shell', args: { command, ...more } });
 const decide = (options: PermissionOptions, call: { tool: string; args: unknown }) => createPermissions(options).decide(call);
@@ -67,11 +71,12 @@ describe('permissions', () => {
     const rules = [{ tool: 'shell', prefix: ['npm', 'run', 'build'] }, { tool: 'pay' }];
     const ask = (call: { tool: string; args: unknown }) => permissions.decide({ ...call, rules });
     expect(ask(shell('npm run build'))).toBe('allow');
-    expect(ask(shell('npm run build -- --watch'))).toBe('allow');
+    expect(ask(shell('npm run build --silent'))).toBe('allow');
     expect(ask(shell('ls && "npm" ru\'n\' build'))).toBe('allow');
     expect(ask({ tool: 'pay', args: {} })).toBe('allow');
     for (const command of [
       'npm run build:all',
+      'npm run build -- --watch',
       'npm run',
       'npm',
       'xnpm run build',
@@ -215,14 +220,93 @@ describe('a deny rule for a command', () => {
     },
   );
 
-  test('looks at long commands in time that grows with their length only', () => {
-    const began = process.cpuUsage();
-    const word = 'a '.repeat(60_000);
-    for (const command of [`xargs ${word}`, `sudo ${word}$(x)`, `sed 's/${' '.repeat(100_000)}x'`, `${'<'.repeat(50_000)}`, `'${word}`]) {
-      expect(decide(rm, shell(command))).toBe('allow');
-      expect(decide({ mode: 'trusted' }, shell(command))).toBe('ask');
+  test('finds it behind any number of shells', () => {
+    const quoted = (text: string) => `eval '${text.replaceAll("'", `'\\''`)}'`;
+    let command = 'rm -rf x';
+    for (let depth = 0; depth < 8; depth += 1) {
+      expect(decide(rm, shell(command))).toMatchObject({ deny: expect.stringMatching(/^blocked by deny rule \(shell: rm -rf\)/) });
+      command = quoted(command);
     }
-    const { user, system } = process.cpuUsage(began);
-    expect((user + system) / 1_000).toBeLessThan(5_000);
+  });
+
+  const unclear = { deny: expect.stringMatching(/^blocked by deny rule \(shell: rm -rf\), which it may break: it is too long/) };
+  const long = 'x'.repeat(10_000);
+
+  test.each<[string, string]>([
+    ['the words', `cat ${long}; rm -rf x`],
+    ['the words in quotes', `cat ${long}; r'm' "-rf" x`],
+    ['braces', `cat ${long}; {r,}m x`],
+    ['a pattern for the program', `cat ${long}; /bin/r? -rf`],
+    ['escapes', `cat ${long}; $'\\x72m' -rf x`],
+    ['braces that stand for too much', 'rm {a..z}{a..z}{a..z}{a..z} {-rf,x}'],
+    ['numbers that stand for too much', 'rm {1..999999999} {-rf,x}'],
+    ['commands that are too many', `bash -c ${'"$(bash -c '.repeat(100)} rm x -rf ${')"'.repeat(100)}`],
+  ])('refuses what is too long to be told where it may hold %s, and ends no run for it', (_, command) => {
+    const stop: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['rm', '-rf'], stop: true }] };
+    expect(decide(stop, shell(command))).toEqual(unclear);
+    expect(decide({ mode: 'full-access' }, shell(command))).toBe('allow');
+  });
+
+  test.each([`cat ${long}`, `cat ${long}; git push`, `cat > a.md <<EOF\n* ${long}\n* remove it\nEOF`])(
+    'leaves alone what is too long and does not hold its words: %#',
+    (command) => {
+      expect(decide(rm, shell(command))).toBe('allow');
+    },
+  );
+});
+
+test('a command that is too long to be judged is allowed by no prefix and no mode', () => {
+  const of = (chars: number) => `cat ${'a'.repeat(chars - 4)}`;
+  const allow = [{ tool: 'shell', prefix: ['cat'] }];
+  expect(minimal(of(10_000), { allow })).toBe('allow');
+  expect(minimal(of(10_001), { allow })).toBe('ask');
+  expect(minimal(of(10_001), { allow: [{ tool: 'shell' }] })).toBe('allow');
+});
+
+describe('judging takes less time than anybody notices', () => {
+  const repeated = (text: string, length = 10_000) => text.repeat(Math.floor(length / text.length));
+  const distinct = Array.from({ length: 2_000 }, (_, at) => `q${at}`).join(' ');
+  let root: string;
+  beforeAll(async () => {
+    root = await newFolder();
+    execFileSync('git', ['init', '-q', root]);
+    await mkdir(join(root, 'many'));
+    await Promise.all(Array.from({ length: 2_000 }, (_, at) => writeFile(join(root, 'many', `f${at}`), '')));
+  });
+  afterAll(removeFolders);
+
+  test.each<[string, string]>([
+    ['a path, again and again', `cat ${repeated('a ', 118_000)}`],
+    ['the same within the limit', `cat ${repeated('a ', 9_900)}`],
+    ['many paths', `cat ${distinct.slice(0, 9_900)}`],
+    ['many paths in one of many folders', `cd a; cd b; cd c; cd d; cat ${distinct.slice(0, 9_900)}`],
+    ['a deep path', `cat ${repeated('a/', 9_900)}`],
+    ['globs over many files', `ls ${repeated('many/f* ', 9_900)}`],
+    ['here-documents', repeated('<<a ', 108_000)],
+    ['here-documents within the limit', repeated('<<a ')],
+    ['wrapped programs with options', `xargs ${repeated('rm -x ', 114_000)}`],
+    ['wrapped programs within the limit', `xargs ${repeated('rm -x ', 9_900)}`],
+    ['braces', repeated('{a..z}{a..z}{a..z} ', 1_900)],
+    ['braces in braces', repeated('{a,')],
+    ['braces that make ever more words', repeated(`${'{a,b}'.repeat(24)} `, 2_420)],
+    ['git, again and again', repeated('git status;')],
+    ['backticks', repeated('`a')],
+    ['parentheses', repeated('$(bash -c "a b" ', 4_500)],
+    ['brackets', `ls x${repeated('[a', 9_900)}`],
+  ])('of %s', (_, command) => {
+    const deny = [
+      { tool: 'shell', prefix: ['rm', '-rf'] },
+      { tool: 'shell', prefix: ['git', 'push'] },
+    ];
+    const permissions = createPermissions({ mode: 'trusted', root, deny });
+    const judge = () => {
+      const began = process.cpuUsage();
+      void permissions.decide(shell(command));
+      permissions.suggest(shell(command));
+      const { user, system } = process.cpuUsage(began);
+      return (user + system) / 1_000;
+    };
+    // The first one is not compiled yet, and a collection of garbage may fall into any. It is below 50 ms; before, it was seconds.
+    expect(Math.min(judge(), judge(), judge())).toBeLessThan(150);
   });
 });

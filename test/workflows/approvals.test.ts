@@ -487,7 +487,7 @@ describe('what is remembered', () => {
       const said = scene([
         callTools([run('sudo reboot', 'call_1')]),
         callTools([run('git push origin', 'call_2')]),
-        callTools([run('git push home', 'call_3')]),
+        callTools([run('git push origin', 'call_3')]),
         callTools([run('cat /etc/shadow', 'call_4')]),
         say('done'),
       ]);
@@ -502,12 +502,12 @@ describe('what is remembered', () => {
           () => thread.pending(),
           ([first]) => first?.toolCallId === id,
         );
-      expect((await waitsFor('call_2'))[0]?.remember).toEqual([{ tool: 'shell', prefix: ['git', 'push'] }]);
+      expect((await waitsFor('call_2'))[0]?.remember).toEqual([{ tool: 'shell', prefix: ['git', 'push', 'origin'], exact: true }]);
       await ask(thread, 'approve', { toolCallId: 'call_2', remember: 'thread' });
       await waitsFor('call_4');
       await ask(thread, 'approve', { toolCallId: 'call_4', approved: false });
       await story(thread);
-      expect(ranIn(thread).map(({ args }) => args)).toEqual(['sudo reboot', 'git push origin', 'git push home']);
+      expect(ranIn(thread).map(({ args }) => args)).toEqual(['sudo reboot', 'git push origin', 'git push origin']);
     },
   );
 });

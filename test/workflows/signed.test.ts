@@ -176,7 +176,9 @@ test('several who must agree sign each for themselves', async () => {
 test('outputs and answers are signed, too, each by itself', async () => {
   const { thread } = await waiting([call('fetch', {}), call('ask_human', { question: 'Which?' })]);
   const outputs = [{ toolCallId: 'call_fetch', output: { a: 1 } }];
-  await expect(rig.client.attach(thread.id).submitToolOutputs(outputs, { by: 'dana' })).rejects.toThrow(/takes signed answers and outputs only/);
+  await expect(rig.client.attach(thread.id).submitToolOutputs(outputs, { by: 'dana' })).rejects.toThrow(
+    /takes signed answers and outputs only/,
+  );
   await expect(as('dana', thread).submitToolOutputs([...outputs, { toolCallId: 'call_ask_human', output: 'b' }])).rejects.toThrow(
     /by itself/,
   );
