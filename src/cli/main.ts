@@ -1,5 +1,6 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { permissionModes } from '../core/tool';
+import { checkBlank } from './check-blank';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
 import { addRequests, byOption, groupOption, person } from './program-requests';
@@ -23,6 +24,7 @@ export async function main(argv: string[], version: string): Promise<void> {
   try {
     const program = createProgram(version).hook('preAction', (_, chosen) => {
       command = chosen.name();
+      checkBlank(chosen);
     });
     await program.parseAsync(argv);
   } catch (error) {
