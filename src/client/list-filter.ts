@@ -40,7 +40,8 @@ const beforeFilter = `${onlyThreads} AND (`;
 
 /** A list filter that finds only threads. */
 export function ofThreads(what: string, filter: string | undefined): string {
-  if (!filter) return onlyThreads;
+  if (filter === undefined) return onlyThreads;
+  if (filter.trim() === '') throw new LonghaulError('invalid-input', `${what}: the filter is blank; leave it out for all threads`);
   const wrong = leavesParentheses(filter);
   if (wrong) throw new LonghaulError('invalid-input', `${what}: the filter has ${wrong}`);
   return `${beforeFilter}${filter})`;
