@@ -99,7 +99,7 @@ function pageOf(found: Look): Part[] {
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), row('web ui', `<its address>${webUi}`));
   for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call));
-  const spent = usage ? spentLines(usage) : [];
+  const spent = usage && audit ? spentLines(usage, audit) : [];
   if (spent.length > 0) lines.push('', ...spent);
   const told = audit ? auditLines(audit) : [];
   if (told.length > 0) lines.push('', ...told);
