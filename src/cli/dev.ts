@@ -6,6 +6,7 @@ import { createWorker } from '../worker';
 import { type ConfiguredAgents, configuredAgents } from '../worker/agents-file';
 import { logOptions } from '../worker/log';
 import { endSoon } from '../worker/process';
+import { shellWord } from './answer-hint';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
@@ -153,7 +154,7 @@ function announcement(server: DevServer, { file, mode: given, data, memory, inpu
   const row = (name: string, value: Part) => styled`  ${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
   const place = [
     paint.bold('longhaul dev'),
-    row('temporal', server.address),
+    row('temporal', server.binary ? styled`${server.address} ${paint.dim(`(${server.binary})`)}` : server.address),
     ...(server.uiUrl ? [row('web ui', paint.cyan(server.uiUrl))] : []),
   ];
   if (worker === false) {
@@ -175,21 +176,18 @@ function announcement(server: DevServer, { file, mode: given, data, memory, inpu
     ...(agentsNamed ? [] : [row('asks', asks[mode] ?? '')]),
     row('workspace', resolve(workspace ?? '.')),
     row('threads', `kept ${kept}`),
-    ...(input === undefined
-      ? [
-          '',
-          'In another terminal:',
-          paint.green(
-            styled`  ${there}npx longhaul run${agents.includes('coder') ? '' : ` --agent ${agents[0]}`} "What is in this folder?"`,
-          ),
-        ]
-      : []),
+    ...(input === undefined ? ['', 'In another terminal:', paint.green(styled`  ${there}npx longhaul run${tryOut(agents)}`)] : []),
     ...(openai.apiKey || openai.baseUrl
       ? []
       : ['', paint.yellow('OPENAI_API_KEY is not set: runs will fail until it is, or OPENAI_BASE_URL names a server that needs none.')]),
     '',
     paint.dim(input === undefined ? 'Ctrl-C stops it all.' : 'Everything stops with the run.'),
   ]);
+}
+
+/** What `longhaul run` may be given, to see something happen. Only of the coder it is known what it is for. */
+function tryOut(agents: readonly string[]): string {
+  return agents.includes('coder') ? ' "What is in this folder?"' : ` --agent ${shellWord(agents[0] ?? '')} "What can you do?"`;
 }
 
 function lines(parts: readonly Part[]): Styled {
