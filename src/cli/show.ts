@@ -1,4 +1,3 @@
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { LonghaulClient, Thread } from '../client';
 import { explain } from '../client/thread-errors';
 import { failureTypes } from '../contract/activities';
@@ -22,7 +21,7 @@ export async function show(threadId: string, { json }: { json?: boolean }): Prom
     const thread = client.attach(threadId);
     const found = await look(client, thread);
     if (json) printJson(found);
-    else print(styled`${Styled.join(pageOf(found, webUiHere()), styled`\n`)}\n`);
+    else print(styled`${Styled.join(pageOf(found, webUiHere(client)), styled`\n`)}\n`);
     if (found.note) note(paint.yellow(found.note));
   });
 }
@@ -66,9 +65,9 @@ async function serverSide(client: LonghaulClient, threadId: string) {
 }
 
 /** A server does not say where its Web UI is; a `longhaul dev` that runs in this folder does. */
-function webUiHere(): string | undefined {
-  const { address = 'localhost:7233' } = loadClientConnectConfig().connectionOptions;
-  return webUiOf(address.replace('localhost', '127.0.0.1'));
+function webUiHere({ temporal }: LonghaulClient): string | undefined {
+  const { address } = (temporal.connection as { options?: { address?: string } }).options ?? {};
+  return address && webUiOf(address.replace('localhost', '127.0.0.1'));
 }
 
 interface PendingActivity {
