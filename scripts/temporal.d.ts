@@ -35,6 +35,8 @@ export interface TemporalServer {
   uiUrl?: string;
   /** What it was asked, in Prometheus' format. */
   metricsUrl?: string;
+  /** The `temporal` program that serves. Of our own servers. */
+  binary?: string;
   pid?: number;
   /** Resolves when the server is gone, for whatever reason. Of our own servers. */
   ended?: Promise<Ended>;

@@ -113,6 +113,7 @@ async function launch(binary, ports, options) {
     address: `127.0.0.1:${port}`,
     namespace: 'default',
     ownServer: true,
+    binary,
     ...(uiPort && { uiUrl: `http://127.0.0.1:${uiPort}` }),
     ...(metricsPort && { metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` }),
     pid,

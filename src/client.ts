@@ -13,7 +13,7 @@ import { stopWatching } from './client/thread-watch';
 import { readConfig } from './config';
 import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
-import { checkThreadId } from './core/check-input';
+import { checkGivenId, checkThreadId } from './core/check-input';
 import { taskDetails } from './core/details';
 import { sortedJson } from './core/json';
 import { type Content, textOf } from './core/message';
@@ -134,24 +134,29 @@ export class LonghaulClient {
     return this.attach(id);
   }
 
-  /** A thread by its id. Asks nobody: one that does not exist is told by the first request. */
+  /**
+   * A thread by its id. Asks nobody: one that does not exist is told by the first request.
+   * @throws LonghaulError `invalid-input` (the id is blank)
+   */
   attach(id: string): Thread {
+    const wrong = checkGivenId("the thread's id", id);
+    if (wrong) throw new LonghaulError('invalid-input', `attach: ${wrong}`);
     return new Thread(this, id);
   }
 
   /**
    * Threads, newest first. `query` is Temporal's list filter, added to ours.
-   * @throws LonghaulError `invalid-input` (the server did not understand the filter), `search-attributes-missing`
+   * @throws LonghaulError `invalid-input` (the filter is blank, or the server did not understand it), `search-attributes-missing`
    */
   async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
-    const found = await listThreads(this, { what: 'list', limit, ...(query && { filter: query }) });
+    const found = await listThreads(this, { what: 'list', limit, ...(query !== undefined && { filter: query }) });
     return found.map(summaryOf);
   }
 
   /**
    * A thread by its id, by the id of a run, or by the correlation id of a suspension. The latter two are looked up in the index, which is
    * a moment behind, knows of each thread its newest run, and finds no id with a double quote or a backslash.
-   * @throws LonghaulError `run-not-found`, `search-attributes-missing`
+   * @throws LonghaulError `run-not-found`, `invalid-input` (the id is blank), `search-attributes-missing`
    */
   findThread(id: string): Promise<Thread> {
     return findThread(this, id);
@@ -166,7 +171,7 @@ export class LonghaulClient {
 
   /**
    * Replies to a suspension: the thread that rests for it goes on.
-   * @throws LonghaulError `run-not-found` (nothing waits for this reply), `invalid-input` (several threads do), `search-attributes-missing`
+   * @throws LonghaulError `run-not-found` (nothing waits for this reply), `invalid-input` (several threads do, or the id is blank), `search-attributes-missing`
    */
   async reply(correlationId: string, input: Content, options: Omit<SendOptions, 'correlationId'> = {}): Promise<Receipt> {
     const thread = await findSuspended(this, correlationId);
@@ -176,7 +181,7 @@ export class LonghaulClient {
   /**
    * What waits for someone in all threads, oldest first. The index tells which threads wait, each of them what for; one for which no worker
    * is up is listed without `call`, and with a note.
-   * @throws LonghaulError `search-attributes-missing`
+   * @throws LonghaulError `invalid-input` (a name in the filter is blank), `search-attributes-missing`
    */
   pending(filter: InboxFilter = {}): Promise<InboxItem[]> {
     return readInbox(this, filter);

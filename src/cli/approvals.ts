@@ -2,7 +2,7 @@ import type { Thread } from '../client';
 import type { PendingCall } from '../core/event';
 import { sameName } from '../core/people';
 import { lineOf } from './exit';
-import { styled } from './styled';
+import { type Styled, styled } from './styled';
 import { note } from './terminal';
 
 /** Who answers what waits while a run is followed. */
@@ -30,6 +30,15 @@ export function isFor({ users, groups, signed }: PendingCall, who: { by?: string
   return users?.some((user) => sameName(user, by)) === true || groups?.some((group) => mine.some((own) => sameName(own, group))) === true;
 }
 
+export function hasVoted({ votes = [] }: PendingCall, by: string | undefined): boolean {
+  return by !== undefined && votes.some((vote) => sameName(vote, by));
+}
+
+/** Of a call that others must agree to, too. */
+export function agreedWords(by: string, { toolCallId, approvers = 1, votes = [] }: PendingCall): Styled {
+  return styled`${by} agrees to ${toolCallId}; ${approvers - votes.length} more must.`;
+}
+
 export function nobody(thread: Thread): Approvals {
   return {
     offer: async (pending) => ((await stillPending(thread, pending)).length > 0 ? 'nobody' : 'answering'),
@@ -42,25 +51,27 @@ export function nobody(thread: Thread): Approvals {
  * `--yes`: every approval is given that anyone may give. An output, an answer or a reply is nothing that can be agreed to, and more of a
  * limit is granted by nobody: it would have no end.
  */
-export function yesToAll(thread: Thread, who: { by?: string; groups?: string[] } = {}): Approvals {
+export function yesToAll(thread: Thread, { by = 'longhaul run --yes', groups }: { by?: string; groups?: string[] } = {}): Approvals {
   return {
     ...nobody(thread),
     async offer(pending) {
       const waiting = await stillPending(thread, pending);
-      for (const { kind, toolCallId } of waiting) {
-        if (kind !== 'approval') continue;
+      for (const call of waiting) {
+        if (call.kind !== 'approval' || hasVoted(call, by)) continue;
         try {
-          await thread.approve(toolCallId, { by: 'longhaul run --yes', ...who });
+          await thread.approve(call.toolCallId, { by, ...(groups && { groups }) });
         } catch (error) {
           if ((error as { code?: string }).code === 'thread-closed') return 'answering';
           if ((error as { code?: string }).code !== 'request-refused') throw error;
           // It is for others to decide; or somebody was faster, which is all that was wanted.
-          if ((await stillPending(thread, waiting)).some((call) => call.toolCallId === toolCallId)) note(styled`${lineOf(error)}`);
+          if ((await stillPending(thread, [call])).length > 0) note(styled`${lineOf(error)}`);
         }
       }
       const left = await stillPending(thread, waiting);
       // What goes on for one answer says again what else it rests on.
-      return left.length > 0 && left.length === waiting.length ? 'nobody' : 'answering';
+      if (left.length === 0 || left.length < waiting.length) return 'answering';
+      for (const call of left) if (hasVoted(call, by)) note(agreedWords(by, call));
+      return 'nobody';
     },
   };
 }

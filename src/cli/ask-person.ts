@@ -3,8 +3,7 @@ import { limitNames } from '../core/agent';
 import { argumentLines, type Room } from '../core/argument-lines';
 import type { PendingCall } from '../core/event';
 import { parseObject } from '../core/json';
-import { sameName } from '../core/people';
-import { type Approvals, isFor, stillPending } from './approvals';
+import { type Approvals, hasVoted, isFor, stillPending } from './approvals';
 import { lineOf } from './exit';
 import { NoAnswer, type Prompt } from './prompt';
 import { questionOf, rulesWords, whomWords } from './render-people';
@@ -209,10 +208,6 @@ function introductionTo(call: PendingCall): Styled {
 
 /** Above the question; what is longer is shown when it is asked for. */
 const room = { lines: 40, chars: 4_000 };
-
-function hasVoted({ votes = [] }: PendingCall, by: string | undefined): boolean {
-  return by !== undefined && votes.some((vote) => sameName(vote, by));
-}
 
 /** The arguments as the tool takes them, the first one first. */
 function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {

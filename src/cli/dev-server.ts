@@ -64,11 +64,11 @@ function keepUp(first: TemporalServer, again: (() => Promise<TemporalServer>) | 
       });
       await starting;
       startedAt = Date.now();
-      lock?.serves(server.address);
+      lock?.serves(server);
       if (!stopping) note(paint.yellow(`The Temporal server ended (${how(ended)}) and was started again, with its threads.`));
     }
   };
-  if (first.ownServer) lock?.serves(first.address);
+  if (first.ownServer) lock?.serves(first);
   const failed = new Promise<never>((_, reject) => {
     watch().catch(reject);
   });
@@ -80,6 +80,7 @@ function keepUp(first: TemporalServer, again: (() => Promise<TemporalServer>) | 
     namespace: first.namespace,
     ownServer: first.ownServer,
     ...(first.uiUrl && { uiUrl: first.uiUrl }),
+    ...(first.binary && { binary: first.binary }),
     failed,
     async stop() {
       stopping = true;

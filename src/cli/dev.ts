@@ -6,6 +6,7 @@ import { createWorker, type DecisionVerifier } from '../worker';
 import { type ConfiguredAgents, configuredAgents } from '../worker/agents-file';
 import { logOptions } from '../worker/log';
 import { endSoon, signersOf } from '../worker/process';
+import { shellWord } from './answer-hint';
 import { withClient } from './connect';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { UsageError } from './exit';
@@ -158,7 +159,7 @@ function announcement(
   const row = (name: string, value: Part) => styled`  ${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
   const place = [
     paint.bold('longhaul dev'),
-    row('temporal', server.address),
+    row('temporal', server.binary ? styled`${server.address} ${paint.dim(`(${server.binary})`)}` : server.address),
     ...(server.uiUrl ? [row('web ui', paint.cyan(server.uiUrl))] : []),
   ];
   if (worker === false) {
@@ -181,21 +182,18 @@ function announcement(
     ...(verifier ? [row('decisions', `count only if signed${signersOf(verifier)}`)] : []),
     row('workspace', resolve(workspace ?? '.')),
     row('threads', `kept ${kept}`),
-    ...(input === undefined
-      ? [
-          '',
-          'In another terminal:',
-          paint.green(
-            styled`  ${there}npx longhaul run${agents.includes('coder') ? '' : ` --agent ${agents[0]}`} "What is in this folder?"`,
-          ),
-        ]
-      : []),
+    ...(input === undefined ? ['', 'In another terminal:', paint.green(styled`  ${there}npx longhaul run${tryOut(agents)}`)] : []),
     ...(openai.apiKey || openai.baseUrl
       ? []
       : ['', paint.yellow('OPENAI_API_KEY is not set: runs will fail until it is, or OPENAI_BASE_URL names a server that needs none.')]),
     '',
     paint.dim(input === undefined ? 'Ctrl-C stops it all.' : 'Everything stops with the run.'),
   ]);
+}
+
+/** What `longhaul run` may be given, to see something happen. Only of the coder it is known what it is for. */
+function tryOut(agents: readonly string[]): string {
+  return agents.includes('coder') ? ' "What is in this folder?"' : ` --agent ${shellWord(agents[0] ?? '')} "What can you do?"`;
 }
 
 function lines(parts: readonly Part[]): Styled {

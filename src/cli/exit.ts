@@ -1,3 +1,5 @@
+import { detailsOf } from '../client/errors';
+
 /** What a command's exit code tells a script. */
 export const exit = {
   ok: 0,
@@ -23,7 +25,7 @@ export function lineOf(error: unknown, command?: string): string {
   const { name, message } = error as Error;
   const isOurs = name === 'LonghaulError';
   // Temporal's client wraps what the server said in words that say only which call failed.
-  const said = isOurs ? undefined : serverWords(error);
+  const said = isOurs ? undefined : detailsOf(error);
   const own = isOurs ? asCommand(message, command) : (message ?? String(error));
   const words = said === undefined || own.includes(said) ? (said ?? own) : `${own}: ${said}`;
   return words.replace(/\s*\n\s*/g, ' ').trim();
@@ -46,14 +48,6 @@ const options = new Map([
   ['reason', '--reason'],
   ['remember', '--remember'],
 ]);
-
-/** gRPC puts its number and name before the words, and the words alone into `details`. */
-function serverWords(error: unknown): string | undefined {
-  for (let at = error as { details?: unknown; cause?: unknown } | undefined; at; at = at.cause as typeof at) {
-    if (typeof at.details === 'string' && at.details !== '') return at.details;
-  }
-  return undefined;
-}
 
 export function exitCodeOf(error: unknown): number {
   const { name, code } = error as { name?: string; code?: unknown };

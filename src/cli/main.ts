@@ -1,5 +1,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { permissionModes } from '../core/tool';
+import { checkBlank } from './check-blank';
+import { usualFolder } from './dev-lock';
 import { exit, exitCodeOf, lineOf } from './exit';
 import { formatNames } from './format-names';
 import { addRequests, byOption, groupOption, person } from './program-requests';
@@ -23,6 +25,7 @@ export async function main(argv: string[], version: string): Promise<void> {
   try {
     const program = createProgram(version).hook('preAction', (_, chosen) => {
       command = chosen.name();
+      checkBlank(chosen);
     });
     await program.parseAsync(argv);
   } catch (error) {
@@ -60,7 +63,7 @@ function addProcesses(program: Command): void {
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
-    .option('--data <folder>', 'where threads are kept from one start to the next', '.longhaul')
+    .option('--data <folder>', 'where threads are kept from one start to the next', usualFolder)
     .option('--memory', 'keep nothing')
     .option('--no-worker', 'only the server and its Web UI, for workers of your own')
     .option('--yes', 'with a task: agree to whatever needs an approval')

@@ -3,6 +3,7 @@ import type { Receipt } from '../contract/requests';
 import type { PendingCall } from '../core/event';
 import { isObject } from '../core/json';
 import { commandLine } from './answer-hint';
+import { agreedWords } from './approvals';
 import { withClient } from './connect';
 import { UsageError } from './exit';
 import { givenText } from './given-text';
@@ -59,9 +60,10 @@ export async function approve(
       ...(more && { more }),
       ...(shown !== undefined && { expect: shown }),
     });
-    const outstanding = decision.by ? await outstandingOf(thread, call) : 0;
+    const { by } = decision;
+    const open = by ? await openAfter(thread, call) : undefined;
     if (receipt.warning) note(styled`${paint.yellow('warning:')} ${receipt.warning}`);
-    return outstanding > 0 ? styled`${decision.by ?? ''} agrees to ${call}; ${outstanding} more must.` : receipt;
+    return by && open ? agreedWords(by, open) : receipt;
   });
 }
 
@@ -76,11 +78,10 @@ function aboutTo(threadId: string, call: PendingCall, edited: Record<string, unk
   return styled`Approving ${paint.bold(call.name)}${edited ? ' with other arguments' : ''}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
 }
 
-/** How many more people must agree to a call that this decision did not settle. A thread that is over needs nobody. */
-async function outstandingOf(thread: Thread, id: string): Promise<number> {
+/** The call that this decision did not settle, where others must agree, too. A thread that is over needs nobody. */
+async function openAfter(thread: Thread, id: string): Promise<PendingCall | undefined> {
   const pending = await thread.pending().catch(() => []);
-  const { approvers = 1, votes = [] } = pending.find(({ toolCallId, kind }) => toolCallId === id && kind === 'approval') ?? {};
-  return votes.length === 0 ? 0 : approvers - votes.length;
+  return pending.find(({ toolCallId, kind, votes = [] }) => toolCallId === id && kind === 'approval' && votes.length > 0);
 }
 
 export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {

@@ -10,7 +10,7 @@ import { givenText } from './given-text';
 import { onInterrupt } from './interrupt';
 import { createOutput, type Output } from './output';
 import { createPrompt, type Prompt } from './prompt';
-import { paint, styled } from './styled';
+import { paint, type Styled, styled } from './styled';
 import { note, say } from './terminal';
 
 export interface RunOptions extends FormatOptions {
@@ -73,6 +73,10 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
     const followed = await follow(thread, { output: idle.output, approvals, signal: leaving.signal });
     if (gone && (gone.error as Error).name !== 'NoAnswer') throw gone.error;
     return conclude(thread, gone ? { end: 'waits' } : followed);
+  } catch (error) {
+    // What it was started for is not lost, whatever the error says of workers.
+    if ((error as { code?: string }).code === 'no-worker') note(styled`Thread ${thread.id} stays. ${comeBack(thread)}`);
+    throw error;
   } finally {
     idle.stop();
     prompt?.close();
@@ -94,7 +98,7 @@ function answering(
 
 async function conclude(thread: Thread, followed: Followed): Promise<number> {
   if (followed.end === 'left') {
-    note(styled`\nThe thread goes on. Come back with: ${commandLine('events', [thread.id])}`);
+    note(styled`\nThe thread goes on. ${comeBack(thread)}`);
   }
   if (followed.end === 'waits') {
     const { pending, paused } = await thread.status();
@@ -106,6 +110,10 @@ async function conclude(thread: Thread, followed: Followed): Promise<number> {
     if (paused) note(styled`  ${commandLine('resume', [thread.id])}   (paused${paused.by ? ` by ${paused.by}` : ''}: ${paused.reason})`);
   }
   return exitCodeOfRun(followed);
+}
+
+function comeBack(thread: Thread): Styled {
+  return styled`Come back with: ${commandLine('events', [thread.id])}`;
 }
 
 const idleMs = 4_000;

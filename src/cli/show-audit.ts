@@ -8,8 +8,9 @@ import { paint, Styled, styled } from './styled';
 import { count, duration, shortArguments, tokens, usageWords } from './words';
 
 /** What it cost and where the time went, by model, tool and hook. */
-export function spentLines({ metrics }: UsageView): Styled[] {
+export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
   const { models, tools, hooks, approvals } = metrics;
+  const retried = toolRetries(audit);
   const lines = [
     ...Object.entries(models).map(([name, { calls, usage, costUsd: usd, durationMs, retries, waitedMs }]) =>
       facts(name, [
@@ -17,7 +18,7 @@ export function spentLines({ metrics }: UsageView): Styled[] {
         usageWords(usage),
         usd > 0 ? dollars(usd) : '',
         duration(durationMs),
-        retries > 0 ? `${count(retries, 'retry', 'retries')}, ${duration(waitedMs)} waited` : '',
+        retries > 0 ? `${retriesWords(retries)}, ${duration(waitedMs)} waited` : '',
       ]),
     ),
     ...Object.entries(tools).map(([name, { calls, failed, timedOut, durationMs }]) =>
@@ -25,6 +26,7 @@ export function spentLines({ metrics }: UsageView): Styled[] {
         count(calls, 'call'),
         failed > 0 ? `${failed} failed${timedOut > 0 ? ` (${timedOut} timed out)` : ''}` : '',
         duration(durationMs),
+        retriesWords(retried.get(name)),
       ]),
     ),
     ...Object.entries(hooks).map(([name, { calls, errors, durationMs }]) =>
@@ -35,6 +37,19 @@ export function spentLines({ metrics }: UsageView): Styled[] {
   if (approved + refused > 0)
     lines.push(facts('people', [`${approved} approved`, `${refused} refused`, `${duration(waitedMs)} waited for`]));
   return lines;
+}
+
+/** By tool. None where older calls are missing: a smaller number beside all calls would be wrong. */
+function toolRetries({ entries, truncated }: Audit): Map<string, number> {
+  const retried = new Map<string, number>();
+  for (const entry of truncated ? [] : entries) {
+    if (entry.kind === 'tool') retried.set(entry.name, (retried.get(entry.name) ?? 0) + (entry.attempts ?? 1) - 1);
+  }
+  return retried;
+}
+
+function retriesWords(retries = 0): string {
+  return retries > 0 ? count(retries, 'retry', 'retries') : '';
 }
 
 function facts(name: string, values: readonly string[]): Styled {
@@ -71,8 +86,12 @@ const most = 40;
 
 /** What was decided, retried and went wrong; not each call that went well. */
 export function auditLines({ entries, truncated }: Audit): Styled[] {
+  const refused = new Set(entries.flatMap((entry) => (entry.kind === 'decided' && !entry.approved ? [entry.toolCallId] : [])));
+  // Its outcome only says the refusal again.
+  const isToldAlready = (entry: AuditEntry) =>
+    entry.kind === 'tool' && entry.error?.startsWith('ApprovalDeniedError: ') && refused.has(entry.toolCallId);
   const told = entries.flatMap((entry) =>
-    linesOf(entry).map((line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`),
+    (isToldAlready(entry) ? [] : linesOf(entry)).map((line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`),
   );
   const lines = told.slice(-most);
   const older = told.length > most || truncated;
@@ -138,8 +157,10 @@ function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }
   return told.length > 0 ? Styled.join(told, '; ') : undefined;
 }
 
-function toolLine({ name, status, error, by: who, signed }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
-  if (status !== 'success') return styled`${paint.red(status)} ${name}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
+function toolLine({ name, status, attempts = 1, error, by: who, signed }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+  const tries = attempts > 1 ? `, ${attempts} attempts` : '';
+  if (status !== 'success') return styled`${paint.red(status)} ${name}${tries}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
+  if (attempts > 1) return styled`${paint.yellow('retry')} ${name}: ${attempts} attempts`;
   return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who, signed)}` : undefined;
 }
 

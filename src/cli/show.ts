@@ -6,6 +6,7 @@ import { excerpt } from '../core/json';
 import { type Message, textOf } from '../core/message';
 import { answerHint, commandLine } from './answer-hint';
 import { withClient } from './connect';
+import { webUiOf } from './dev-lock';
 import { questionParts, whomWords } from './render-people';
 import { auditLines, dollars, leftWords, spentLines } from './show-audit';
 import { type Part, paint, Styled, styled } from './styled';
@@ -20,7 +21,7 @@ export async function show(threadId: string, { json }: { json?: boolean }): Prom
     const thread = client.attach(threadId);
     const found = await look(client, thread);
     if (json) printJson(found);
-    else print(styled`${Styled.join(pageOf(found), styled`\n`)}\n`);
+    else print(styled`${Styled.join(pageOf(found, webUiHere(client)), styled`\n`)}\n`);
     if (found.note) note(paint.yellow(found.note));
   });
 }
@@ -63,6 +64,12 @@ async function serverSide(client: LonghaulClient, threadId: string) {
   }
 }
 
+/** A server does not say where its Web UI is; a `longhaul dev` that runs in this folder does. */
+function webUiHere({ temporal }: LonghaulClient): string | undefined {
+  const { address } = (temporal.connection as { options?: { address?: string } }).options ?? {};
+  return address && webUiOf(address.replace('localhost', '127.0.0.1'));
+}
+
 interface PendingActivity {
   activityType?: { name?: string | null } | null;
   attempt?: number | null;
@@ -77,7 +84,7 @@ function agentWanted(pending: readonly PendingActivity[] | null | undefined) {
   return { agentWanted: { step: activityType?.name ?? '', attempt: attempt ?? 1, lastAnswer: lastFailure?.message ?? '' } };
 }
 
-function pageOf(found: Look): Part[] {
+function pageOf(found: Look, webUiAt = '<its address>'): Part[] {
   const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
   const row = (name: string, value: Part) => styled`${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
   const lines: Part[] = [
@@ -97,9 +104,9 @@ function pageOf(found: Look): Part[] {
     lines.push(row('left', leftWords(usage.remaining)));
   }
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
-  lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), row('web ui', `<its address>${webUi}`));
+  lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), row('web ui', `${webUiAt}${webUi}`));
   for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call));
-  const spent = usage ? spentLines(usage) : [];
+  const spent = usage && audit ? spentLines(usage, audit) : [];
   if (spent.length > 0) lines.push('', ...spent);
   const told = audit ? auditLines(audit) : [];
   if (told.length > 0) lines.push('', ...told);

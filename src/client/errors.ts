@@ -57,7 +57,14 @@ export function wordsOf(error: unknown): string {
     .join(': ');
 }
 
+/** What the server said, without gRPC's number and name, and without the SDK's words for which call failed. */
+export function detailsOf(error: unknown): string | undefined {
+  for (const { details } of causesOf(error)) if (typeof details === 'string' && details !== '') return details;
+  return undefined;
+}
+
 interface Cause {
+  details?: unknown;
   code?: unknown;
   message?: unknown;
   cause?: unknown;

@@ -1,5 +1,6 @@
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient, Thread } from '../client';
+import { checkGivenId } from '../core/check-input';
 import { grpc, grpcCode, LonghaulError } from './errors';
 import { idsHave, listThreads } from './list-filter';
 import { persist } from './persist';
@@ -10,6 +11,7 @@ const indexLagMs = 2_000;
 
 /** A thread by its own id, by the id of a run, or by the correlation id of a suspension. See `LonghaulClient.findThread`. */
 export async function findThread(client: LonghaulClient, id: string): Promise<Thread> {
+  mustBeGiven('the id', id);
   if (await exists(client, id)) return client.attach(id);
   const [found] = await byIds(client, id, { what: 'findThread' });
   if (found) return client.attach(found.workflowId);
@@ -21,6 +23,7 @@ export async function findThread(client: LonghaulClient, id: string): Promise<Th
 
 /** The thread that rests suspended for a reply to this id. */
 export async function findSuspended(client: LonghaulClient, correlationId: string): Promise<Thread> {
+  mustBeGiven('reply: the correlation id', correlationId);
   const found = await byIds(client, correlationId, { what: 'reply', suspended: true });
   const [id, another] = new Set(found.map((info) => info.workflowId));
   if (id === undefined) throw new LonghaulError('run-not-found', `reply: no thread waits for a reply to "${correlationId}"`);
@@ -29,6 +32,11 @@ export async function findSuspended(client: LonghaulClient, correlationId: strin
     'invalid-input',
     `reply: several threads wait for a reply to "${correlationId}", "${id}" and "${another}" among them; send to the one that is meant`,
   );
+}
+
+function mustBeGiven(what: string, id: string): void {
+  const wrong = checkGivenId(what, id);
+  if (wrong) throw new LonghaulError('invalid-input', wrong);
 }
 
 /** A run's id where the thread was found by one, so that nothing but this run is cancelled. */
@@ -49,7 +57,7 @@ async function exists({ temporal, options }: LonghaulClient, id: string): Promis
     return true;
   } catch (error) {
     const code = grpcCode(error);
-    // No workflow id at all (empty, or too long) is none that exists.
+    // No workflow id at all (too long) is none that exists.
     if ((error as Error).name === 'WorkflowNotFoundError' || code === grpc.notFound || code === grpc.invalidArgument) return false;
     throw explain(id, 'findThread', error);
   }

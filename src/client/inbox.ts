@@ -1,9 +1,10 @@
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries } from '../contract/requests';
+import { checkName } from '../core/check-input';
 import type { PendingCall } from '../core/event';
 import { cleanName, sameName } from '../core/people';
-import type { LonghaulError } from './errors';
+import { LonghaulError } from './errors';
 import { attributeOf, idsHave, listThreads, quoted } from './list-filter';
 import { persist } from './persist';
 import { askWorkflow } from './query';
@@ -46,6 +47,7 @@ const workflowTasks = 1;
  * it) is listed by what the index has.
  */
 export async function readInbox(client: LonghaulClient, { group, ...others }: InboxFilter): Promise<InboxItem[]> {
+  for (const name of ['agent', 'tool', 'group'] as const) mustBeName(name, { group, ...others }[name]);
   const filter = { ...others, ...(group !== undefined && { group: cleanName(group) }) };
   const { limit = 100 } = filter;
   const threads = oldestFirst(await listThreads(client, { what: 'pending', filter: indexFilter(filter), limit: mostThreads }));
@@ -56,6 +58,12 @@ export async function readInbox(client: LonghaulClient, { group, ...others }: In
     items.push(...told.flat().filter((item) => fits(item, filter)));
   }
   return items.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, limit);
+}
+
+/** A blank one is mostly a variable that nobody has set, and no wish to see what waits for everyone. */
+function mustBeName(field: string, name: string | undefined): void {
+  const wrong = name === undefined ? undefined : checkName(field, name);
+  if (wrong) throw new LonghaulError('invalid-input', `pending: ${wrong}`);
 }
 
 /**

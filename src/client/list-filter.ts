@@ -2,7 +2,7 @@ import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { searchAttributeTypes } from '../contract/search-attributes';
 import { workflowType } from '../contract/thread';
-import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
+import { detailsOf, grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { withPlace } from './filter-place';
 import { persist } from './persist';
 
@@ -40,7 +40,8 @@ const beforeFilter = `${onlyThreads} AND (`;
 
 /** A list filter that finds only threads. */
 export function ofThreads(what: string, filter: string | undefined): string {
-  if (!filter) return onlyThreads;
+  if (filter === undefined) return onlyThreads;
+  if (filter.trim() === '') throw new LonghaulError('invalid-input', `${what}: the filter is blank; leave it out for all threads`);
   const wrong = leavesParentheses(filter);
   if (wrong) throw new LonghaulError('invalid-input', `${what}: the filter has ${wrong}`);
   return `${beforeFilter}${filter})`;
@@ -73,7 +74,7 @@ export async function explainList({ temporal, what, filter = '' }: Listing, erro
   if (error instanceof LonghaulError || grpcCode(error) === undefined) return error;
   if (grpcCode(error) !== grpc.invalidArgument) return notDone(what, error);
   if (isUnregistered(error)) return unregistered(what, error);
-  return notUnderstood(what, await withPlace(temporal, wordsOf(error), { filter, before: beforeFilter.length }), error);
+  return notUnderstood(what, await withPlace(temporal, serverWords(error), { filter, before: beforeFilter.length }), error);
 }
 
 /** A search attribute's value. */
@@ -91,16 +92,20 @@ function unregistered(what: string, cause: unknown): LonghaulError {
   const remedy = `A worker registers them when it starts, where it may and the namespace has room for them; else an operator does: temporal operator search-attribute create ${create.join(' ')}`;
   return new LonghaulError(
     'search-attributes-missing',
-    `${what}: the namespace does not have the search attributes by which threads are found (${wordsOf(cause)}). ${remedy}`,
+    `${what}: the namespace does not have the search attributes by which threads are found (${serverWords(cause)}). ${remedy}`,
     undefined,
     { cause },
   );
 }
 
 function notDone(what: string, cause: unknown): LonghaulError {
-  return new LonghaulError('unreachable', `${what}: Temporal did not do it: ${wordsOf(cause)}`, undefined, { cause });
+  return new LonghaulError('unreachable', `${what}: Temporal did not do it: ${serverWords(cause)}`, undefined, { cause });
 }
 
 function notUnderstood(what: string, words: string, cause: unknown): LonghaulError {
   return new LonghaulError('invalid-input', `${what}: the server did not understand the filter: ${words}`, undefined, { cause });
+}
+
+function serverWords(error: unknown): string {
+  return detailsOf(error) ?? wordsOf(error);
 }

@@ -70,6 +70,11 @@ export function checkThreadId(id: unknown): string | undefined {
   return id.length > bounds.threadIdChars ? `the id has ${id.length} characters; at most ${bounds.threadIdChars}` : undefined;
 }
 
+/** What is wrong with an id of what is there already, or undefined. Any that is not blank may be somebody's. */
+export function checkGivenId(what: string, id: unknown): string | undefined {
+  return typeof id === 'string' && id.trim() !== '' ? undefined : `${what} is blank`;
+}
+
 /** What is wrong with how deep a value is nested, or undefined. */
 export function checkDepth(what: string, value: unknown): string | undefined {
   return isDeeperThan(value, bounds.jsonDepth) ? `${what} is nested deeper than ${bounds.jsonDepth} levels` : undefined;

@@ -261,6 +261,19 @@ test('--yes agrees to nothing that is for others to decide: it exits with 3', as
   expect(code).toBe(3);
 }, 120_000);
 
+test('--yes of one where others must agree, too, says so, also when it comes back, and that it takes another', async () => {
+  const id = `launch-${agentName}`;
+  const launch = () => command('run', '--agent', agentName, '--thread', id, '--yes', '--by', 'dana', '--group', 'leads', 'launch');
+  for (const { code, stderr } of [await launch(), await launch()]) {
+    expect(stderr).toMatch(/\ndana agrees to \S+; 1 more must\.\nThread \S+ waits for a person/);
+    expect(stderr).not.toContain('refused');
+    expect(code).toBe(3);
+  }
+  const [call] = await rig.client.attach(id).pending();
+  await rig.client.attach(id).approve(call?.toolCallId ?? '', { by: 'lee', groups: ['leads'] });
+  expect((await launch()).stdout).toContain('The last word was: deployed to moon');
+}, 120_000);
+
 test('[A203][A204][A219][B190] behind the run, show tells usage and cost by model, durations, retries with their waits, errors, decisions and limits', async () => {
   const { thread, call } = await waiting('deploy');
   await thread.approve(call.toolCallId, { by: 'dana', groups: ['leads'], reason: 'looks right' });

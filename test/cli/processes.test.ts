@@ -59,7 +59,9 @@ async function answers(address: string): Promise<boolean> {
 
 test('dev serves a run from another process, ends with nothing left behind on Ctrl-C, and has the threads again at its next start', async () => {
   const { dev, address } = await startDev();
-  expect(dev.stderr()).toMatch(/web ui +http:\/\/127\.0\.0\.1:\d+/);
+  const [, webUi] = /web ui +(http:\/\/127\.0\.0\.1:\d+)/.exec(dev.stderr()) ?? [];
+  expect(existsSync(/temporal +\S+ \((\/.+)\)\n/.exec(dev.stderr())?.[1] ?? '')).toBe(true);
+  expect(dev.stderr()).toContain('longhaul run "What is in this folder?"\n');
   expect(dev.stderr()).toContain('agents     coder on task queue longhaul');
   expect(dev.stderr()).toContain('OPENAI_API_KEY is not set');
 
@@ -67,6 +69,9 @@ test('dev serves a run from another process, ends with nothing left behind on Ct
   const failed = await longhaul(['run', '--thread', 'kept', 'hello'], { env });
   expect(failed.stdout).toMatch(/✖ failed \(auth\) .*Set OPENAI_API_KEY, or OPENAI_BASE_URL/);
   expect(failed.code).toBe(1);
+  const shown = await longhaul(['show', 'kept'], { env, cwd: folder });
+  expect(shown.stdout).toContain(`web ui     ${webUi}/namespaces/default/workflows/kept/`);
+  expect((await longhaul(['show', 'kept'], { env })).stdout).toContain('web ui     <its address>/namespaces/default/workflows/kept/');
 
   // Its output comes through a pipe, a moment after what the command said.
   await until('dev has told why', () => /warn: .* kept · callModel · There is no API key.*\n/.test(dev.stderr()));
@@ -212,6 +217,10 @@ test('tools reach what the agents file exports as dependencies, in a worker and 
 
   const dev = await longhaul(['dev', '--agents', file, 'hello'], { cwd: folder, env });
   expect(dev.stdout).toContain('Found: orders\n');
+  const serving = start(['dev', '--agents', file], { cwd: folder, env });
+  await serving.says('longhaul run --agent clerk "What can you do?"\n', 30_000);
+  serving.child.kill('SIGINT');
+  await serving.ended;
   await looking.stop();
 }, 120_000);
 

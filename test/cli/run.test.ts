@@ -219,6 +219,8 @@ test('a Temporal that is not there is told in one line', async () => {
 test('where no worker is up the run says so at once and ends with a clear word', async () => {
   await alone.says(/waiting for a worker on task queue nobody-/);
   const ended = await alone.ended;
+  const [, id = ''] = /^thread (\S+) ·/.exec(ended.stderr) ?? [];
+  expect(ended.stderr).toContain(`\nThread ${id} stays. Come back with: longhaul events ${id}\nerror: `);
   expectOneLine(ended, /no worker answers.*The thread is safe.*longhaul worker/);
   expect(ended.code).toBe(1);
 }, 60_000);

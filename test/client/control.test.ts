@@ -101,7 +101,7 @@ describe('cancel by id', () => {
   });
 
   test('[B45] an id that nobody knows is told as such, also one that a list filter would stumble over', async () => {
-    for (const id of ['run_nobody', `it's "odd" \\ ' OR 1=1`, '']) {
+    for (const id of ['run_nobody', `it's "odd" \\ ' OR 1=1`]) {
       expect(await thrownBy(rig.client.cancel(id))).toMatchObject({
         name: 'LonghaulError',
         code: 'run-not-found',
@@ -112,6 +112,21 @@ describe('cancel by id', () => {
       code: 'run-not-found',
       message: expect.stringContaining('no thread waits for a reply to "mail-nobody"'),
     });
+  });
+
+  test('a blank id, and a blank name or filter, are refused before anybody is asked', async () => {
+    for (const [ask, message] of [
+      [() => rig.client.attach('').pending(), "attach: the thread's id is blank"],
+      [() => rig.client.findThread(' '), 'the id is blank'],
+      [() => rig.client.cancel(''), 'the id is blank'],
+      [() => rig.client.reply('', 'yes'), 'reply: the correlation id is blank'],
+      [() => rig.client.pending({ group: '' }), 'pending: group must be a text with words in it; it is ""'],
+      [() => rig.client.pending({ agent: ' ' }), 'pending: agent must be a text with words in it; it is " "'],
+      [() => rig.client.list({ query: '' }), 'list: the filter is blank; leave it out for all threads'],
+      [() => rig.client.start('tester', 'hello', { model: '' }), `The thread was not started: model must be a model's name; it is ""`],
+    ] as const) {
+      expect(await thrownBy((async () => ask())())).toMatchObject({ name: 'LonghaulError', code: 'invalid-input', message });
+    }
   });
 });
 

@@ -1,0 +1,49 @@
+import { auditLines, spentLines } from '../../src/cli/show-audit';
+import type { Audit, AuditFact } from '../../src/client';
+import type { UsageView } from '../../src/contract/thread';
+
+function audit(...facts: AuditFact[]): Audit {
+  return {
+    entries: facts.map((fact, i) => ({ seq: i + 1, at: '2026-01-31T12:00:00.000Z', runId: 'run_1', ...fact })),
+    truncated: false,
+  };
+}
+
+const lines = (told: Audit) => auditLines(told).map(({ text }) => text.replace('2026-01-31 12:00:00 ', ''));
+
+const paid: AuditFact = { kind: 'tool', toolCallId: 'c1', name: 'pay_invoice', status: 'success', durationMs: 8_200, attempts: 2 };
+
+test('a call that needed more than one attempt is told, and counted beside its tool', () => {
+  expect(lines(audit(paid))).toEqual(['retry pay_invoice: 2 attempts']);
+  const failed: AuditFact = { ...paid, toolCallId: 'c2', status: 'failed', attempts: 3, error: 'Error: no answer' };
+  expect(lines(audit(failed))).toEqual(['failed pay_invoice, 3 attempts: Error: no answer']);
+  expect(lines(audit({ ...paid, attempts: 1 }))).toEqual([]);
+
+  const usage = {
+    metrics: {
+      models: {},
+      tools: { pay_invoice: { calls: 2, failed: 1, timedOut: 0, durationMs: 8_200 } },
+      hooks: {},
+      approvals: { approved: 0, refused: 0, waitedMs: 0 },
+    },
+  } as unknown as UsageView;
+  const spent = (told: Audit) => spentLines(usage, told).map(({ text }) => text);
+  expect(spent(audit(paid, failed))).toEqual(['pay_invoice · 2 calls · 1 failed · 8.2 s · 3 retries']);
+  expect(spent({ ...audit(paid), truncated: true })).toEqual(['pay_invoice · 2 calls · 1 failed · 8.2 s']);
+});
+
+test('a refusal is told once, with who said no; a call that no person refused is told by its outcome', () => {
+  const refused: AuditFact = { kind: 'decided', toolCallId: 'c1', name: 'pay_invoice', approved: false, by: 'dana' };
+  const outcome: AuditFact = {
+    kind: 'tool',
+    toolCallId: 'c1',
+    name: 'pay_invoice',
+    status: 'denied',
+    error: 'ApprovalDeniedError: refused',
+  };
+  const forbidden: AuditFact = { ...outcome, error: 'PermissionDeniedError: not here' };
+  expect(lines(audit(refused, outcome, forbidden))).toEqual([
+    'refused pay_invoice by dana',
+    'denied pay_invoice: PermissionDeniedError: not here',
+  ]);
+});
