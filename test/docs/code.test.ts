@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const root = join(__dirname, '../..');
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) => name.endsWith('.md'));
@@ -14,7 +14,9 @@ test('the code in README and docs compiles against what the package exports', ()
       for (const [, code] of readFileSync(join(root, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```$/gm)) {
         blocks += 1;
         // A module, so that blocks don't share names and may await.
-        writeFileSync(join(folder, `${page.replace(/\W/g, '-')}-${blocks}.mts`), `${code}\nexport {};\n`);
+        const file = join(folder, page.replace(/\W/g, '-'), fileOf(code ?? '') ?? `block-${blocks}.mts`);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, `${code}\nexport {};\n`);
       }
     }
     expect(blocks).toBeGreaterThan(5);
@@ -29,7 +31,7 @@ test('the code in README and docs compiles against what the package exports', ()
       types: ['node'],
       paths: { longhaul: ['../../src/index.ts'], 'longhaul/*': ['../../src/*/index.ts', '../../src/*.ts'] },
     };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.mts'] }));
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts', '**/*.mts'] }));
     expect(compile(folder)).toBe('');
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -43,6 +45,11 @@ test('the pages that README names are there', () => {
   expect(links.length).toBeGreaterThan(10);
   for (const link of links) expect(() => readFileSync(join(root, link))).not.toThrow();
 });
+
+/** The file that a block names in its first line, so that other blocks of its page can import it. */
+function fileOf(code: string): string | undefined {
+  return /^\/\/ (src\/\w+\.ts)\n/.exec(code)?.[1];
+}
 
 /** What the compiler has to say. */
 function compile(folder: string): string {
