@@ -67,6 +67,11 @@ export function readSigningKeyFile(env: Record<string, string | undefined> = pro
   return env.LONGHAUL_SIGNING_KEY?.trim() || undefined;
 }
 
+/** `LONGHAUL_USER`: who answers at the command line, where `--by` does not say it. */
+export function readUser(env: Record<string, string | undefined> = process.env): string | undefined {
+  return env.LONGHAUL_USER?.trim() || undefined;
+}
+
 function withKey(apiKey: string | undefined, settings: OpenAiConfig): OpenAiConfig {
   return Object.defineProperty(settings, 'apiKey', { get: () => apiKey, enumerable: false });
 }

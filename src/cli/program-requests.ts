@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { readUser } from '../config';
 import { checkPerson, cleanName } from '../core/people';
 
 /** The commands that ask something of a thread. */
@@ -10,7 +11,8 @@ export function addRequests(program: Command): void {
 
 /** Who answers. Signed with the key of LONGHAUL_SIGNING_KEY, where that is set. */
 export function byOption(): Option {
-  return new Option('--by <who>', 'who you are; kept in the log').env('LONGHAUL_USER').argParser(person);
+  const option = new Option('--by <who>', 'who you are; kept in the log; default LONGHAUL_USER').argParser(person);
+  return readUser() === undefined ? option : option.env('LONGHAUL_USER');
 }
 
 const reason = () => new Option('--reason <text>', 'kept in the log');

@@ -52,7 +52,7 @@ test('with a key, and only with it, the command line decides where decisions are
   expect(call).toMatchObject({ signed: true });
   const inbox = await longhaul(['inbox', '--tool', 'deploy'], { cwd, env });
   expect(inbox.stdout + inbox.stderr).toContain(`LONGHAUL_SIGNING_KEY=YOU.pem longhaul approve ${thread.id}`);
-  expectOneLine(await approve({}), /takes signed decisions only; say who you are with --by/);
+  expectOneLine(await approve({ LONGHAUL_USER: '' }), /takes signed decisions only; say who you are with --by/);
   expectOneLine(await approve({ LONGHAUL_USER: 'dana' }), /takes signed decisions only; sign it: set LONGHAUL_SIGNING_KEY/);
   writeFileSync(join(cwd, 'no.pem'), 'nothing');
   expectOneLine(await approve({ LONGHAUL_USER: 'dana', LONGHAUL_SIGNING_KEY: 'no.pem' }), /LONGHAUL_SIGNING_KEY: no\.pem can't be used/);
