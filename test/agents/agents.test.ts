@@ -19,7 +19,7 @@ describe('defineAgent', () => {
     const agent = defineAgent(good);
     expect(agent.toolbox.specs()).toEqual([]);
     expect(agent).toMatchObject({ strategy: 'by-effect', settings: {}, limits: {}, retry: { maxAttempts: 5 } });
-    expect(factsOf(agent)).toEqual({ name: 'support', model: 'openai/gpt-5', limits: {}, strategy: 'by-effect' });
+    expect(factsOf(agent)).toEqual({ name: 'support', model: 'openai/gpt-5', limits: {}, strategy: 'by-effect', remembers: false });
   });
 
   test('what it was made of may change afterwards without changing it', () => {
@@ -65,7 +65,14 @@ describe('defineAgent', () => {
     const hooks = { ids: () => ({ 'before:llm': ['before:llm#1'] }), run: async () => ({ answer: {}, reports: [] }) } as never;
     const facts = factsOf(defineAgent({ ...good, ...remarkable, output: z.object({ zip: z.string() }), hooks }));
     const { name, model } = good;
-    expect(facts).toEqual({ name, model, strategy: 'by-effect', ...remarkable, hooks: { 'before:llm': ['before:llm#1'] } });
+    expect(facts).toEqual({
+      name,
+      model,
+      strategy: 'by-effect',
+      remembers: false,
+      ...remarkable,
+      hooks: { 'before:llm': ['before:llm#1'] },
+    });
     expect(JSON.parse(JSON.stringify(facts))).toEqual(facts);
     expect(factsOf(defineAgent({ ...good, output: z.object({}) })).outputRetries).toBe(2);
   });
