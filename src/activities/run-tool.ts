@@ -23,8 +23,9 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       const agent = agentOf(deps.agents, agentName, step);
       const toolbox = await agent.toolsFor({ threadId: step.threadId });
       const workspace = resolve(agent.workspace ?? deps.workspace);
-      if (unasked && !(await toolbox.isFree(call, { rules, workspace })))
-        return { messageId: newMessageId(), outcome: notFreeAnyMore(call.name) };
+      if (unasked && !(await toolbox.isFree(call, { rules, workspace }))) {
+        return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
+      }
       const { outcome, threw } = await toolbox.execute(call, {
         signal: step.signal,
         idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
@@ -78,7 +79,7 @@ function unknownOutcome(name: string): ToolOutcome {
   return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
 }
 
-/** What ran since the call was judged, such as another call of the same answer, changed what it would do. */
+/** Of a call that no attempt has begun: what ran since it was judged, such as another call of the same answer, changed what it would do. */
 function notFreeAnyMore(name: string): ToolOutcome {
   const message = `${name} was not run: since it was judged, something changed what it would do, and it needs an approval now.`;
   return {

@@ -80,6 +80,8 @@ export const bounds = {
   /** Paths that are followed to judge one, and entries of folders that its patterns are held against. */
   commandPaths: 500,
   commandEntries: 5_000,
+  /** Names in the paths of folders and links that are followed for one command, or in all paths of one call that edits files. */
+  commandNames: 1_000,
   /** What its braces stand for, and what commands within it are looked at: all of their text together. */
   commandBraceChars: 20_000,
   commandNestedChars: 40_000,

@@ -144,7 +144,17 @@ function namesAlias(option: string, value: string | undefined): boolean {
 }
 
 /** Options of git that stand before the subcommand and have their value in the next word. */
-const gitValueOptions = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--exec-path', '--config-env', '--attr-source']);
+const gitValueOptions = new Set([
+  '-C',
+  '-c',
+  '--git-dir',
+  '--work-tree',
+  '--namespace',
+  '--exec-path',
+  '--config-env',
+  '--attr-source',
+  '--shallow-file',
+]);
 
 /** How many words an option is. Of programs other than git it may have a value wherever a word follows that is not the one looked for. */
 function lengthOfOption(program: string, option: string, following = '', isWanted: (word: string) => boolean): number {

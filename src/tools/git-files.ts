@@ -1,4 +1,5 @@
 import { join, resolve, sep } from 'node:path';
+import { bounds } from '../core/bounds';
 import { isBelow, whereItLeads } from './place';
 
 /** Arguments that hold what a file says, and not where it is. */
@@ -16,10 +17,12 @@ const mostCharacters = 200_000;
 export function touchesGit(args: unknown, root: string | undefined): boolean {
   const paths = pathsIn(args);
   if (paths === undefined) return true;
-  let characters = 0;
+  // Where it leads itself; looked up once.
+  const git = root === undefined ? undefined : whereItLeads(join(root, '.git'));
+  let names = 0;
   return [...paths].some((path) => {
-    characters += path.length;
-    return characters > mostCharacters || leadsIntoGit(path, root);
+    names += resolve(root ?? sep, path).split(sep).length;
+    return names > bounds.commandNames || leadsIntoGit(path, root, git);
   });
 }
 
@@ -45,13 +48,12 @@ function pathsIn(args: unknown, name = ''): Set<string> | undefined {
 }
 
 /** By its name, and by where it leads: `.git` may be a link itself, or what a link leads to. */
-function leadsIntoGit(path: string, root: string | undefined): boolean {
+function leadsIntoGit(path: string, root: string | undefined, git: string | undefined): boolean {
   const full = resolve(root ?? sep, path);
   if (isInGit(path) || isInGit(full)) return true;
   if (root === undefined || full.length > longestPath) return false;
   const target = whereItLeads(full);
   if (target === undefined) return false;
-  const git = whereItLeads(join(root, '.git'));
   return isInGit(target) || (git !== undefined && isBelow(target, git));
 }
 

@@ -12,6 +12,9 @@ const hashLength = 20;
 const statLength = 40;
 const longName = 0xfff;
 
+/** The longest path that a system takes, and as many bytes of them all as an honest index of the size that is read at all has. */
+const most = { pathBytes: 4_096, allBytes: 20_000_000 };
+
 /**
  * Reads an index of the versions 2 to 4, as `gitformat-index` describes it, of a repository with SHA-1. `undefined` where it is not understood
  * in full, or has its entries in another file too (a split index).
@@ -31,6 +34,7 @@ function readEntries(bytes: Buffer): GitIndex | undefined {
   const found: GitIndex = { hasMoreThanFiles: false, paths: [] };
   let at = headerLength;
   let path = '';
+  let total = 0;
   for (let left = bytes.readUInt32BE(8); left > 0; left -= 1) {
     const kind = bytes.readUInt32BE(at + 24) & 0o170000;
     found.hasMoreThanFiles ||= kind !== 0o100000 && kind !== 0o120000;
@@ -41,11 +45,19 @@ function readEntries(bytes: Buffer): GitIndex | undefined {
     if (nameEnd === -1) return undefined;
     path = kept + bytes.toString('latin1', nameAt, nameEnd);
     if (path.length !== (flags & longName) && !((flags & longName) === longName && path.length > longName)) return undefined;
+    total += path.length;
+    // In version 4 a few bytes make a path of any length out of the one before.
+    if (path.length > most.pathBytes || total > most.allBytes || !isBelowTheTop(path)) return undefined;
     found.paths.push(path);
     // Before version 4 an entry is filled up with one to eight NULs.
     at = version === 4 ? nameEnd + 1 : at + ((nameEnd - at + 8) & ~7);
   }
   return hasPlainExtensions(bytes, at) ? found : undefined;
+}
+
+/** Git follows whatever path an index has, also out of the workspace, though it writes no such path itself. */
+function isBelowTheTop(path: string): boolean {
+  return path.split('/').every((name) => name !== '' && name !== '.' && name !== '..' && name.toLowerCase() !== '.git');
 }
 
 /** What an entry of version 4 keeps of the path before it, and where its own part of the name begins. */

@@ -75,7 +75,7 @@ const known = new Set(
 );
 
 /** Of each, more than a repository honestly needs, or than there is time to look at. */
-const most = { settingsBytes: 1_000_000, indexBytes: 32_000_000, entries: 20_000, folders: 20_000 };
+const most = { settingsBytes: 1_000_000, indexBytes: 8_000_000, entries: 20_000, folders: 20_000 };
 
 /**
  * Whether the workspace is a repository that is all in its `.git`, whose own settings are all known to run nothing, and that has no submodules,

@@ -57,13 +57,17 @@ const readers: Record<string, Judge> = {
     long: 'quiet silent verbose zero-terminated',
     longValues: 'lines bytes',
   }),
-  tail: known({
-    flags: 'qvz',
-    values: 'cn',
-    other: number,
-    long: 'quiet silent verbose zero-terminated',
-    longValues: 'lines bytes',
-  }),
+  tail: known(
+    {
+      flags: 'qvz',
+      values: 'cn',
+      other: number,
+      long: 'quiet silent verbose zero-terminated',
+      longValues: 'lines bytes',
+    },
+    // `+1f` is no file: it reads on and on.
+    ({ paths }) => !paths.some(({ text }) => text.startsWith('+')),
+  ),
   wc: known({ flags: 'cmlLw', long: 'bytes chars lines words max-line-length' }),
   stat: known({ flags: 'ft', values: 'c', long: 'terse file-system', longValues: 'format printf' }),
   file: known({ flags: 'bihkN', long: 'brief mime mime-type mime-encoding extension keep-going no-dereference no-pad' }),
@@ -235,8 +239,14 @@ function gitReads(args: readonly ShellWord[], place?: Place): boolean {
   if (judge === undefined || !judge(rest, place)) return false;
   if (place === undefined) return true;
   const { root, folders } = place;
-  if (root === undefined || !folders.every((folder) => folder === '') || !isPlainRepository(root)) return false;
-  return subcommand?.text !== 'grep' || !hasLinkedFolder(root);
+  if (root === undefined || !folders.every((folder) => folder === '')) return false;
+  const isSo = (what: string, look: (root: string) => boolean) => {
+    const { repository } = place.lookups;
+    const known = repository.get(what) ?? look(root);
+    repository.set(what, known);
+    return known;
+  };
+  return isSo('plain', isPlainRepository) && (subcommand?.text !== 'grep' || !isSo('linked', hasLinkedFolder));
 }
 
 function isReading([subcommand]: readonly ShellWord[]): boolean {

@@ -1,5 +1,5 @@
-import { type Dir, type Dirent, lstatSync, opendirSync, realpathSync } from 'node:fs';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { type Dir, type Dirent, lstatSync, opendirSync, readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { bounds } from '../core/bounds';
 import { mayStandFor } from './patterns';
 import type { ShellWord } from './shell-command';
@@ -20,10 +20,16 @@ export interface Lookups {
   paths: Map<string, string | undefined>;
   /** How many entries of folders may still be looked at for patterns. */
   entries: number;
+  /** Folders and where they lead. */
+  folders: Map<string, string | undefined>;
+  /** How many names in the paths of folders may still be followed. */
+  names: number;
+  /** What was found out of the workspace's repository, by the question. */
+  repository: Map<string, boolean>;
 }
 
 export function noLookups(): Lookups {
-  return { paths: new Map(), entries: bounds.commandEntries };
+  return { paths: new Map(), entries: bounds.commandEntries, folders: new Map(), names: bounds.commandNames, repository: new Map() };
 }
 
 /** Whether a command begins in the workspace itself. */
@@ -85,9 +91,28 @@ function leadsInside(path: string, root: string, lookups: Lookups): boolean {
 function lookedUp(path: string, lookups: Lookups): string | undefined {
   if (!lookups.paths.has(path)) {
     if (lookups.paths.size >= bounds.commandPaths) return undefined;
-    lookups.paths.set(path, whereItLeads(path));
+    lookups.paths.set(path, fromItsFolder(path, lookups));
   }
   return lookups.paths.get(path);
+}
+
+/** The folder is followed once for all that is in it. */
+function fromItsFolder(path: string, lookups: Lookups): string | undefined {
+  const folder = dirname(path);
+  if (!lookups.folders.has(folder)) {
+    lookups.names -= folder.split(sep).length;
+    lookups.folders.set(folder, lookups.names < 0 ? undefined : whereItLeads(folder));
+  }
+  const real = lookups.folders.get(folder);
+  if (real === undefined) return undefined;
+  const target = join(real, basename(path));
+  try {
+    if (!lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink()) return target;
+    lookups.names -= readlinkSync(target).split(sep).length;
+    return lookups.names < 0 ? undefined : whereItLeads(target);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The real path of an absolute one, also of what does not exist yet: the deepest folder that does decides. `undefined` where it can't be told. */

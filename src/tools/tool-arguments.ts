@@ -22,6 +22,9 @@ export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: s
   if (!isObject(value)) {
     return refuse(`Tool '${tool.name}': the arguments must be one JSON object. Got: ${excerpt(text, 300)}`);
   }
+  if (hasInfinity(value)) {
+    return refuse(`Tool '${tool.name}': the arguments have a number that is too large to be one. Got: ${excerpt(text, 300)}`);
+  }
   try {
     const checked = await tool.check(value);
     if (checked.ok) return checked;
@@ -33,6 +36,12 @@ export async function parseArguments(tool: Pick<Tool, 'name' | 'check'>, text: s
     const why = messageOfThrown(error);
     return refuse(`Tool '${tool.name}': the arguments could not be checked: ${why}`);
   }
+}
+
+/** JSON.parse makes Infinity of `1e999`, which JSON writes as null: a person would be shown another value than the tool is given. */
+function hasInfinity(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasInfinity);
 }
 
 function refuse(message: string): ParsedArguments {

@@ -37,7 +37,7 @@ export async function runCall(thread: Thread, id: string, verdict: Runs, over: (
     return startBackground(thread, { id, name }, inBackground(thread, id, verdict));
   }
   for (let retries = 0; ; retries++) {
-    const { messageId, outcome, cancelled } = await attempt(thread, id, verdict);
+    const { messageId, outcome, cancelled } = await attempt(thread, id, verdict, retries > 0);
     const { content, ...rest } = outcome;
     if (cancelled !== undefined) {
       finishCall(thread, id, { output: content, ...rest });
@@ -71,7 +71,13 @@ function whyNotAgain(name: string, { effect }: Runs, retries: number): string | 
   return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
 }
 
-function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
+/** `again`: it has run, and a hook asks that it run once more. */
+function attempt(
+  thread: Thread,
+  id: string,
+  verdict: Runs,
+  again = false,
+): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
   const { state } = thread;
   const call = callOf(thread, id);
   const run = state.run as RunState;
@@ -85,7 +91,7 @@ function attempt(thread: Thread, id: string, verdict: Runs): Promise<Partial<Too
     call,
     ...(editedArguments !== undefined && { edited: editedBy }),
     // What a hook makes of a call is the hook's to answer for.
-    ...(!approved && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
+    ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(verdict.effect === 'once' && { once: true }),
   };
   const schedule = (timed: StepOptions, asked: RunToolRequest) => runTool.executeWithOptions({ ...timed, summary }, [asked]);

@@ -177,6 +177,47 @@ describe('an index', () => {
     for (let length = 0; length < bytes.length; length += 7) expect(readGitIndex(bytes.subarray(0, length))).toBeUndefined();
   });
 
+  /** An index of version 4 in which each path is written whole. */
+  const indexOf = (paths: string[]) => {
+    const header = Buffer.from('DIRC\0\0\0\x04\0\0\0\0', 'latin1');
+    header.writeUInt32BE(paths.length, 8);
+    let before = 0;
+    const entries = paths.map((path) => {
+      const entry = Buffer.alloc(62);
+      entry.writeUInt32BE(0o100644, 24);
+      entry.writeUInt16BE(Math.min(path.length, 0xfff), 60);
+      const dropped = [before & 0x7f];
+      for (let rest = before >> 7; rest > 0; rest = (rest - 1) >> 7) dropped.unshift(0x80 | ((rest - 1) & 0x7f));
+      before = path.length;
+      return Buffer.concat([entry, Buffer.from(dropped), Buffer.from(`${path}\0`, 'latin1')]);
+    });
+    return Buffer.concat([header, ...entries, Buffer.alloc(20)]);
+  };
+
+  test('is understood where its paths are below the workspace, and nowhere else', () => {
+    const fine = ['a', 'a/b.ts', '..a/b..', '.gitignore', '.github/x'];
+    expect(readGitIndex(indexOf(fine))?.paths).toEqual(fine);
+    for (const path of [
+      '../out/secret',
+      '/etc/hostname',
+      'a/../../x',
+      'a//b',
+      './a',
+      'a/.',
+      '.git/config',
+      'a/.GIT/x',
+      '',
+      'x'.repeat(5_000),
+    ])
+      expect([path.slice(0, 20), readGitIndex(indexOf(['a', path]))]).toEqual([path.slice(0, 20), undefined]);
+  });
+
+  test('that makes much of little is not read to its end', () => {
+    const long = 'x'.repeat(4_000);
+    expect(readGitIndex(indexOf(Array.from({ length: 100 }, () => long)))?.paths).toHaveLength(100);
+    expect(readGitIndex(indexOf(Array.from({ length: 5_100 }, () => long)))).toBeUndefined();
+  });
+
   test('that is split, cut off, or not one, is asked about', async () => {
     const { root, git, decide } = await repository();
     const whole = readFileSync(join(root, '.git/index'));
@@ -322,6 +363,8 @@ describe('mode trusted', () => {
     ['apply_patch', { patch: '--- "a/\\056git/config"\n+++ "b/\\056git/config"\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/src/a b.ts\n+++ b/src/a b.ts\n@@\n--- an old comment of SQL\n' }, 'allow'],
     ['edit', { file: '.git/hooks/pre-commit', old: 'a', new: 'b' }, 'ask'],
+    ['apply_patch', { patch: '+++ a\n'.repeat(20_000) }, 'allow'],
+    ['apply_patch', { patch: Array.from({ length: 12 }, (_, n) => `+++ ${'l/'.repeat(1_900)}x${n}\n`).join('') }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/.git/config\n+++ b/.git/config\n' }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: a.txt\n+see .git/config\n' }, 'allow'],
@@ -339,7 +382,7 @@ describe('mode trusted', () => {
     const patch = Array.from({ length: 200 }, (_, at) => `+++ b/${at}${deep}\n`).join('');
     expect(decide('write_file', { path: `link/${'./'.repeat(2_100)}config`, content: 'x' })).toBe('ask');
     expect(decide('write_file', { path: `${'./'.repeat(2_100)}a.ts`, content: 'see x/.git/config\nand more' })).toBe('allow');
-    expect(decide('write_file', { path: `a${deep}`, content: 'x'.repeat(500_000) })).toBe('allow');
+    expect(decide('write_file', { path: `a${deep}`, content: 'x'.repeat(500_000) })).toBe('ask');
     expect(decide('apply_patch', { patch })).toBe('ask');
     expect(decide('apply_patch', { patch: `--- "${'\\'.repeat(1_000_000)}\n` })).toBe('ask');
   }, 10_000);

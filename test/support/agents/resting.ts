@@ -24,7 +24,7 @@ export const resting = defineAgent({
       name: 'late',
       description: 'In time.',
       input,
-      approval: { deadlineMs: 5_000, onDeadline: { escalate: ['managers'] } },
+      approval: { deadlineMs: 5_000, onDeadline: [{ escalate: ['managers'] }, 'ask-again'] },
       execute: (_, ctx) => did('late', ctx),
     }),
     defineTool({ name: 'mail', description: 'Mails.', input, execute: () => suspend({ result: 'sent', correlationId: 'mail-1' }) }),
