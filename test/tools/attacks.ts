@@ -770,10 +770,10 @@ export const remembered: [command: string, rules: { prefix: string[]; exact?: tr
 /** What a rule that is remembered of the first command must not let through. */
 export const beyond: [looked: string, commands: string[]][] = [
   ['cat a.txt', ['cat /proc/1/environ', 'cat ../x', 'cat src/link', 'cat < /etc/passwd', 'cd src && cat link']],
-  ['cat a.txt | make -f -', ['cat /proc/1/environ', 'cat /root/.ssh/id_rsa', 'cat a.txt | make -f -']],
+  ['cat a.txt | make -f -', ['cat /proc/1/environ', 'cat /home/a/.ssh/id_rsa', 'cat a.txt | make -f -']],
   ['grep x a.txt', ['grep -r KEY /root', 'grep -f a.txt b.txt']],
   ['find . -name x', ['find / -name x', 'find . -delete']],
-  ['echo a', ['echo /root/*', 'echo a > b', 'echo < /etc/passwd']],
+  ['echo a', ['echo /home/a/*', 'echo a > b', 'echo < /etc/passwd']],
   ['git log', ['git log --output=x', 'git log -- /etc', 'cd src && git log']],
   ['git add a.txt', ['git add -f .env', 'git add -p', 'git add ../x', 'git add --pathspec-from-file=a.txt', 'cd src && git add .']],
   [
@@ -817,8 +817,8 @@ export const beyond: [looked: string, commands: string[]][] = [
   ['yarn test', ['yarn test --use-yarnrc ./x']],
   ['jest src/a', ['jest --rootDir=/tmp/evil', 'jest --cacheDirectory=/srv/data --clearCache']],
   ['pytest', ['pytest --basetemp=/srv/data', 'pytest -p evil /tmp/evil']],
-  ['tsc --noEmit', ['tsc --outDir /root/.ssh a.ts']],
-  ['eslint src', ['eslint -c /tmp/evil.js -f ./fmt.js -o /root/.bashrc x']],
+  ['tsc --noEmit', ['tsc --outDir /home/a/.ssh a.ts']],
+  ['eslint src', ['eslint -c /tmp/evil.js -f ./fmt.js -o /home/a/.bashrc x']],
   ['mypy src', ['mypy --python-executable ./evil src']],
   ['kubectl get pods', ['kubectl get pods --kubeconfig=./evil.yaml']],
   ['docker compose run web npm test', ['docker compose run -v /:/h web rm -rf /h']],
