@@ -3,7 +3,7 @@ import type { Activities } from '../contract/activities';
 import { actionAt, lateDecision, lateOutputs } from '../core/deadlines';
 import type { Extra } from '../core/evolve';
 import { excerpt } from '../core/json';
-import { checkDecision, type DecisionRequest, type SubmitRequest } from '../core/requests';
+import { checkDecision, checkSubmit, type DecisionRequest, type SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, type RunState, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
 import { askPolicyOf, checkedCall, pendingCalls, waitSummary } from '../core/views';
@@ -97,8 +97,9 @@ function goOn(thread: Thread, details: string): void {
 export function acceptOutputs(thread: Thread, asked: SubmitRequest, extra: Extra): void | Promise<void> {
   if (!thread.state.facts?.signedDecisions) return takeOutputs(thread, asked, extra);
   return attest(thread, { name: 'submitToolOutputs', content: asked }).then((attested) => {
-    const late = lateOutputs(thread.state, asked, Date.now());
-    if (late !== undefined) refuseRequest(late);
+    const still = checkSubmit(thread.state, asked, attested);
+    const reason = still.ok ? lateOutputs(thread.state, asked, Date.now()) : still.reason;
+    if (reason !== undefined) refuseRequest(reason);
     takeOutputs(thread, { ...asked, ...attested }, extra);
   });
 }
@@ -179,7 +180,7 @@ function goOnAfter(thread: Thread, decide: () => void): void {
 }
 
 /** Returns what stands for the edited call. */
-async function mustFit(thread: Thread, asked: DecisionRequest, editedArguments: string): Promise<string | undefined> {
+async function mustFit(thread: Thread, asked: Decided, editedArguments: string): Promise<string | undefined> {
   const { state } = thread;
   const { name } = callOf(thread, asked.toolCallId);
   const { tools } = inForce(state);
@@ -210,7 +211,7 @@ async function rememberForAgent(thread: Thread, rules: PermissionRule[]): Promis
 }
 
 /** In runs that began with earlier code, what is for the agent is kept before the decision. */
-async function rememberFirst(thread: Thread, asked: DecisionRequest, rules: PermissionRule[]): Promise<PermissionRule[]> {
+async function rememberFirst(thread: Thread, asked: Decided, rules: PermissionRule[]): Promise<PermissionRule[]> {
   if (asked.remember === 'thread' || thread.state.facts?.remembers !== undefined) return rules;
   grow(thread.growth, activityEvents, rules);
   try {
@@ -227,8 +228,8 @@ function causeOf(error: unknown): string {
 }
 
 /** Someone else may have decided, or the run may have ended, while an activity was asked. */
-function mustStillWait({ state }: Thread, asked: DecisionRequest): void {
-  const still = checkDecision(state, asked);
+function mustStillWait({ state }: Thread, asked: Decided): void {
+  const still = checkDecision(state, asked, asked.signed && asked);
   const reason = still.ok ? lateDecision(state, asked, Date.now()) : still.reason;
   if (reason !== undefined) refuseRequest(reason);
 }

@@ -50,13 +50,22 @@ const spender = defineAgent({
 let rig: Rig;
 let clients: Record<'dana' | 'eve' | 'mallory' | 'posing', LonghaulClient>;
 let down = false;
+/** Verifies so many only together, so that the thread hears of them at once. */
+const together = { wanted: 0, come: [] as (() => void)[] };
 beforeAll(async () => {
   const keys = createVerifier({
     dana: { publicKey: publicPem('dana'), groups: ['leads'] },
     Eve: { publicKey: publicPem('eve'), groups: ['finance'] },
   });
   const verifier = {
-    verify(signed: { statement: string; signature: string; by: string }) {
+    async verify(signed: { statement: string; signature: string; by: string }) {
+      if (together.wanted > 0) {
+        await new Promise<void>((resolve) => {
+          if (together.come.push(resolve) < together.wanted) return;
+          together.wanted = 0;
+          for (const goOn of together.come.splice(0)) goOn();
+        });
+      }
       if (down) throw new Error('the directory is away');
       return keys.verify(signed);
     },
@@ -171,6 +180,17 @@ test('several who must agree sign each for themselves', async () => {
   const log = await story(thread);
   statementHolds(ofType(log, 'agent.approval.voted')[0]?.data as object, 'dana');
   statementHolds(ofType(log, 'agent.approval.decided')[0]?.data as object, 'eve');
+});
+
+test('one who agrees several times at once has agreed once', async () => {
+  const { thread } = await waiting([call('two_pay')]);
+  const times = 8;
+  together.wanted = times;
+  const votes = await Promise.allSettled(Array.from({ length: times }, () => as('dana', thread).approve('call_two_pay')));
+  expect(votes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  expect((await thread.pending())[0]?.votes).toEqual(['dana']);
+  await as('eve', thread).approve('call_two_pay');
+  expect(ofType(await story(thread), 'agent.approval.voted')).toHaveLength(1);
 });
 
 test('outputs and answers are signed, too, each by itself', async () => {
