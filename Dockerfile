@@ -1,4 +1,4 @@
-# A Longhaul worker: `docker build -t longhaul-worker .`
+# A Longhaul worker. Build it with `docker build -t longhaul-worker .`
 
 FROM node:20.20.2-bookworm-slim AS source
 WORKDIR /app
@@ -7,19 +7,20 @@ COPY package.json package-lock.json .npmrc ./
 FROM source AS build
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
+COPY scripts/bundle-workflows.js scripts/compile-unbash.js ./scripts/
 COPY src ./src
 RUN npm run build
 
 FROM source AS production
 RUN npm ci --omit=dev --ignore-scripts
-# Temporal's native part ships for five platforms at 29 MB each; this image runs on one.
+# Temporal's native library ships for five platforms at 29 MB each; this image needs one.
 RUN node -e "const fs = require('fs'), dir = 'node_modules/@temporalio/core-bridge/releases/', \
   mine = { x64: 'x86_64', arm64: 'aarch64' }[process.arch] + '-unknown-linux-gnu', all = fs.readdirSync(dir); \
   if (!all.includes(mine)) throw new Error('no ' + mine + ' among ' + all); \
   for (const name of all) if (name !== mine) fs.rmSync(dir + name, { recursive: true })"
 
 FROM node:20.20.2-bookworm-slim
-# Certificates for TLS to Temporal, which does not use Node's own; git because agents ask for it.
+# ca-certificates for TLS to Temporal, because the SDK does not use Node's own certificates; git for agents.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production LONGHAUL_WORKSPACE=/workspace
 WORKDIR /app
@@ -30,5 +31,5 @@ COPY deploy/worker-health.js ./deploy/
 RUN mkdir /workspace && chown node:node /workspace
 USER node
 VOLUME /workspace
-# Not through npm, which would keep SIGTERM to itself.
+# Not through npm, which does not forward SIGTERM.
 CMD ["node", "dist/worker.js"]

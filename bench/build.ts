@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 const out = join(__dirname, '../.longhaul/bench');
 
 /**
- * What is measured is JavaScript, as users run it: compiling on the fly costs at every start, and turns on source maps,
- * which make each promise in workflow code dearer. Takes a second or two.
+ * Compiles the bench to JavaScript, which is what users run. Compiling on the fly would cost time at every start, and would enable source maps,
+ * which make each promise in workflow code more expensive. Takes a second or two.
  */
 export function build(): void {
   rmSync(out, { recursive: true, force: true });
@@ -15,7 +15,7 @@ export function build(): void {
   if (status !== 0) throw new Error(`The bench could not be compiled:\n${stdout}`);
 }
 
-/** Of a file of this folder, without its extension. */
+/** The path of the compiled file; `name` is a file of this folder, without its extension. */
 export function built(name: string): string {
   return join(out, 'bench', `${name}.js`);
 }

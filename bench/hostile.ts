@@ -2,31 +2,32 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { z } from 'zod';
-import { answerCap } from '../src/activities/answer-cap';
+import { answerCap } from '../src/activities/steps/answer-cap';
+import { textOf, toolCallsOf } from '../src/core/message';
 import { openAi } from '../src/models/openai/client';
 import { soundAnswer } from '../src/models/sound-answer';
 import { inProcessBus } from '../src/stream/stream-bus';
-import { defineTool, type Tool } from '../src/tools/define-tool';
-import { createShell } from '../src/tools/shell';
-import { createToolbox } from '../src/tools/toolbox';
+import { createShell } from '../src/tools/built-in/shell';
+import { defineTool, type Tool } from '../src/tools/defining/define-tool';
+import { createToolbox } from '../src/tools/running/toolbox';
 import { answer } from './link';
 
-/** One process of the measurement of hostile input: does one thing, and says how long the longest stall of its event loop was meanwhile. */
+/** A task for one process of the hostile-input measurement. The process reports the longest stall of its event loop during the task. */
 export type HostileTask = { task: 'model'; url: string } | { task: 'tool'; name: keyof typeof tools };
 
 export interface HostileOutcome {
   ended: string;
   ms: number;
-  /** The longest stall of the event loop, without what the thread waited for a core meanwhile. */
+  /** The longest stall of the event loop, without the time that the thread waited for a core. */
   stallMs: number;
-  /** The same with it, as `monitorEventLoopDelay` sees it. */
+  /** The longest stall including that time, as `monitorEventLoopDelay` measures it. */
   delayMs: number;
 }
 
 const never = new AbortController().signal;
 const empty = { type: 'object', properties: {} };
 
-/** The value is made before the measurement begins: making it is the tool's own work. */
+/** The value is created before the measurement begins, because its creation is the tool's own work. */
 let prepared: () => unknown = () => undefined;
 const returning = (make: () => () => unknown): [Tool, () => object] => [
   defineTool({ name: 'hostile', description: 'Returns it.', input: empty, effect: 'pure', execute: () => prepared() }),
@@ -42,7 +43,7 @@ const taking = (input: object, args: () => object): [Tool, () => object] => [
   args,
 ];
 
-/** Tools, and what makes the arguments that they are called with. */
+/** Tools, each with a function that creates the arguments of its call. */
 const tools = {
   'a text of 50 MB': returning(() => value('line of text\n'.repeat(4_000_000))),
   'a list of 10,000,000 numbers': returning(() => value(Array.from({ length: 10_000_000 }, (_, i) => i))),
@@ -114,8 +115,8 @@ async function callModel(url: string): Promise<string> {
       },
     },
   );
-  const { text, toolCalls } = soundAnswer(given);
-  return `an answer: ${text.length} characters, ${toolCalls.length} calls`;
+  const { parts } = soundAnswer(given);
+  return `an answer: ${textOf(parts).length} characters, ${toolCallsOf(parts).length} calls`;
 }
 
 let text = '{}';
@@ -142,7 +143,7 @@ let lastWaitMs = 0;
 const everyMs = 5;
 const delays = monitorEventLoopDelay({ resolution: everyMs });
 
-/** How long this thread has waited for a core, where the system tells: what other processes take is not its stall. */
+/** How long this thread has waited for a core, if the system reports it. CPU time of other processes does not count as a stall. */
 function waitMs(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6;
@@ -164,7 +165,7 @@ async function run(asked: HostileTask): Promise<HostileOutcome> {
   const began = performance.now();
   const work = asked.task === 'model' ? callModel(asked.url) : callTool(asked.name);
   const ended = await work.catch((error: Error & { kind?: string }) => `${error.kind ?? error.name}: ${error.message.slice(0, 200)}`);
-  // What stalled last is seen by the tick after it.
+  // The last stall is recorded by the tick after it.
   await new Promise((resolve) => setTimeout(resolve, 20));
   clearInterval(timer);
   return { ended, ms: Math.round(performance.now() - began), stallMs: Math.round(stallMs), delayMs: Math.round(delays.max / 1e6) };
@@ -172,7 +173,7 @@ async function run(asked: HostileTask): Promise<HostileOutcome> {
 
 answer({
   ready: () => Object.keys(tools),
-  /** Memory without the garbage of the start, in kilobytes; and the peak is counted from here on. */
+  /** Returns the memory after a garbage collection, in kilobytes, and resets the peak. */
   idle: async (asked: HostileTask) => {
     prepare(asked);
     globalThis.gc?.();

@@ -1,17 +1,17 @@
 import { fork } from 'node:child_process';
 
-/** A process of the bench, asked over its IPC channel. */
+/** A process of the bench, with request and response over its IPC channel. */
 export interface Link {
   pid: number;
   gone: Promise<void>;
   ask<T>(question: string, payload?: unknown): Promise<T>;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
 }
 
 type Answers = Record<string, (payload: never) => unknown>;
 
-/** Starts a file as a process; resolves when it answers. Rejects, with what it said, when it ends before that. */
+/** Starts a file as a process; resolves when it answers. Rejects, with its standard error, if it exits before that. */
 export async function startProcess(file: string, args: string[], nodeOptions: string[] = []): Promise<Link> {
   const child = fork(file, args, {
     execArgv: nodeOptions,
@@ -57,7 +57,7 @@ export async function startProcess(file: string, args: string[], nodeOptions: st
   return link;
 }
 
-/** The other end: answers until the parent is gone. */
+/** The child's end of the channel: answers requests until the parent has exited. */
 export function answer(answers: Answers): void {
   process.on('disconnect', () => process.exit());
   process.on('message', async ({ id, question, payload }: { id: number; question: string; payload: never }) => {

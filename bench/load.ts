@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** CPU seconds since boot (of a process: since its start), where the system tells. */
+/** CPU seconds that all processes have used since boot. Undefined if the system does not report them. */
 function busySeconds(): number | undefined {
   try {
     const [, user = 0, nice = 0, system = 0, , , irq = 0, soft = 0, steal = 0] = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
@@ -21,7 +21,7 @@ export function cpuSecondsOf(pid: number | undefined): number {
   }
 }
 
-/** What other processes than `pids` and this one took in the meantime, in percent of one core. Undefined where the system doesn't tell. */
+/** Returns a function that gives the CPU used since by processes other than `pids` and this one, in percent of a core. Undefined if unknown. */
 export function watchOthers(pids: (number | undefined)[]): () => number | undefined {
   const ours = () => [process.pid, ...pids].reduce((sum: number, pid) => sum + cpuSecondsOf(pid), 0);
   const [busy, own, at] = [busySeconds(), ours(), performance.now()];

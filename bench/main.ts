@@ -17,12 +17,12 @@ const parts = ['pace', 'resume', 'cold-replay', 'cancel', 'takeover', 'actions',
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
-  --quick   a few turns of everything, in under a minute: shows that it works, judges nothing
-  --only    some of its parts
-  --rounds  how often the contenders alternate (default 5)
-  --check   exit code 1 where a target is missed`;
+  --quick   a few turns of everything, in under a minute: shows that the bench works, without checking targets
+  --only    measure only these parts
+  --rounds  how many rounds the contenders run (default 5)
+  --check   exit with code 1 if a target is missed`;
 
-/** Everything that was measured; what was left out is empty. */
+/** All measurements; parts that were left out are empty. */
 export interface Results {
   at: string;
   quick: boolean;
@@ -37,7 +37,7 @@ export interface Results {
   billed?: Billed;
   approvals?: Approvals;
   hostile?: Hostile[];
-  /** Parts that could not be measured to their end, with the reason. */
+  /** Parts that failed, each with the reason. */
   failures: string[];
 }
 
@@ -51,7 +51,7 @@ interface Plan {
   replays: number;
   cancels: number;
   takeovers: number;
-  /** Of the answer whose heartbeats are counted. */
+  /** How long the answer is streamed whose heartbeats are counted. */
   answerMs: number;
   decisions: number;
   crowd: number;
@@ -59,7 +59,7 @@ interface Plan {
 
 const full: Plan = {
   rounds: 5,
-  // Passing the list costs seconds a turn towards the end; to its death it goes once.
+  // A naive turn takes seconds towards the end, so the naive loop runs until the server ends it only once, not in every round.
   turns: { longhaul: 200, floor: 200, naive: 100 },
   sessions: 32,
   turnsEach: 10,
@@ -132,7 +132,7 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
     takeoverMs: [],
     failures: [],
   };
-  // What one part could not measure must not lose what the others did.
+  // If one part fails, the results of the others must be kept.
   const take = async (part: Part, run: () => Promise<void>) => {
     if (!wanted(part)) return;
     await run().catch((error: Error) => {
@@ -182,7 +182,7 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
 
 async function measureRounds(rig: Rig, plan: Plan, results: Results, isQuick: boolean): Promise<void> {
   for (let i = 0; i < plan.rounds; i++) {
-    // Whoever is first in one round is last in another: the machine is not the same all the time.
+    // Rotate the order from round to round, because the speed of the machine varies over time.
     for (let k = 0; k < contenders.length; k++) {
       const contender = contenders[(i + k) % contenders.length] as Contender;
       say(`round ${i + 1} of ${plan.rounds}: ${contender}`);
@@ -193,12 +193,12 @@ async function measureRounds(rig: Rig, plan: Plan, results: Results, isQuick: bo
     }
   }
   if (isQuick) return;
-  say('naive, 200 turns or as far as the server lets it');
+  say('naive, 200 turns or until the server ends it');
   const { history } = await measurePace(rig, 'naive', { turns: 200, sessions: 0, turnsEach: 0 });
   results.histories.naive = await history();
 }
 
-/** What was fast must also be right: every history of ours that the bench made. Returns the failures. */
+/** Replays every Longhaul history of the bench, to check that fast runs were also correct. Returns the failures. */
 async function replayAll({ client }: Rig): Promise<string[]> {
   const began = performance.now();
   const { replayed, diverged } = await replayThreads({ client, keep: join(__dirname, 'results/diverged') });

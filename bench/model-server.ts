@@ -4,8 +4,8 @@ import { answer } from './link';
 import { answerText, callArguments, calledTool, sessionOf } from './workload';
 
 /**
- * The model of the bench: a process of its own, so that its work is on nobody's account, and as cheap as can be: it looks into the bytes
- * of a request (up to 1 MB) and parses none. Which turn it is shows in the id of the newest tool result.
+ * The model server of the bench. It is a process of its own, so that its CPU time does not count for a contender. To be cheap, it searches the
+ * bytes of a request (up to 1 MB) and does not parse them. It reads the turn from the id of the newest tool result.
  */
 
 /** One request, times in epoch milliseconds with fractions. */
@@ -13,7 +13,7 @@ export interface ModelRequest {
   turn: number;
   at: number;
   bytes: number;
-  /** When the client hung up on a held answer. */
+  /** When the client closed the connection of a held answer. */
   closedAt?: number;
 }
 
@@ -57,7 +57,7 @@ async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
   changed();
 }
 
-/** The last answer, a word each tenth of a second. */
+/** Streams the last answer, one word each tenth of a second. */
 async function speak(res: ServerResponse, forMs: number): Promise<void> {
   const until = now() + forMs;
   while (now() < until && !res.destroyed) {
@@ -94,7 +94,7 @@ function turnAnswer(turn: number, bytes: number): string {
 }
 
 const server = createServer((req, res) => void serve(req, res).catch(() => res.destroy()));
-// A client's pooled connection must not be closed between two requests.
+// Never close a client's pooled connection between two requests.
 server.keepAliveTimeout = 0;
 const listening = new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
@@ -116,7 +116,7 @@ answer({
   ready: () => listening,
   url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
   requests: (key: string) => sessions.get(key) ?? [],
-  /** The request of a turn, or of a later one, that came after `since`. */
+  /** The first request of the turn, or of a later one, that arrived after `since`. */
   arrived: ({ key, turn, since = 0 }: { key: string; turn: number; since?: number }) =>
     until(() => sessions.get(key)?.find((request) => request.turn >= turn && request.at > since)),
   closed: (key: string) => until(() => sessions.get(key)?.find((request) => request.closedAt)?.closedAt),

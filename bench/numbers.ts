@@ -1,4 +1,4 @@
-/** The value below which a share of the values lies; NaN of none. */
+/** The value below which a share of the values lies; NaN for an empty list. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Contender, startRig } from './rig';
 
 /**
- * Where a worker's JavaScript spends its time: `npx tsx bench/profile.ts [longhaul|floor|naive] [turns] [sessions]`.
- * Profiles (main thread and workflow thread) stay in bench/results for a viewer; the heaviest functions are printed.
+ * Shows where a worker's JavaScript spends its time: `npx tsx bench/profile.ts [longhaul|floor|naive] [turns] [sessions]`.
+ * Prints the functions that take the most time, and keeps the profiles (main thread and workflow thread) in bench/results for a viewer.
  */
 async function main(): Promise<void> {
   const contender = (process.argv[2] ?? 'longhaul') as Contender;
@@ -42,7 +42,7 @@ function print(file: string, turns: number, lastedMs: number): void {
   const { nodes, samples, timeDeltas }: Profile = JSON.parse(readFileSync(file, 'utf8'));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const own = new Map<number, number>();
-  // Only the end counts: what comes before is start and warm-up.
+  // Count only the end; the beginning is start and warm-up.
   let left = lastedMs * 1_000;
   for (let i = samples.length - 1; i >= 0 && left > 0; i--) {
     own.set(samples[i] ?? 0, (own.get(samples[i] ?? 0) ?? 0) + (timeDeltas[i] ?? 0));
@@ -64,7 +64,7 @@ function print(file: string, turns: number, lastedMs: number): void {
     const all = (node.children ?? []).reduce((sum, child) => sum + visit(child, below), mine);
     const sum = total.get(name) ?? { own: 0, all: 0 };
     sum.own += mine;
-    // Of a recursion only the outermost call counts.
+    // In a recursion count only the outermost call.
     if (!above.has(name)) sum.all += all;
     total.set(name, sum);
     return all;

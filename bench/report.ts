@@ -8,10 +8,10 @@ import { type Contender, contenders } from './rig';
 
 type Row = (string | number | undefined)[];
 
-/** The figures as Markdown, with the targets and how many were missed. */
+/** The results as Markdown, with the targets, and how many targets were missed. */
 export function report(results: Results): { text: string; missed: number } {
   const sections = [
-    `# Bench of ${results.at}${results.quick ? ' (quick: nothing is judged by so few turns)' : ''}\n\nNode ${results.node.slice(1)}. Medians of the rounds.`,
+    `# Bench of ${results.at}${results.quick ? ' (quick: too few turns to check the targets)' : ''}\n\nNode ${results.node.slice(1)}. Medians of the rounds.`,
     ...histories(results),
     ...pace(results),
     ...rest(results),
@@ -19,9 +19,9 @@ export function report(results: Results): { text: string; missed: number } {
   const targets = targetsOf(results);
   const missed = targets.filter(({ value, below }) => isMeasured(value) && value > below).length;
   const rows = targets.map(({ name, value, below, unit = '' }): Row => {
-    // A part that was left out or failed must not look as if it had no target.
+    // List the targets of parts that were left out or failed, too.
     if (!isMeasured(value)) return [name, undefined, `${show(below)}${unit}`, 'not measured'];
-    const verdict = results.quick ? 'not judged' : value <= below ? 'met' : '**missed**';
+    const verdict = results.quick ? 'not checked' : value <= below ? 'met' : '**missed**';
     return [name, `${show(value)}${unit}`, `${show(below)}${unit}`, verdict];
   });
   sections.push(table('Targets', ['target', 'measured', 'at most', ''], rows));
@@ -40,7 +40,7 @@ function of(
   return median(results.pace.filter((round) => round.contender === contender).flatMap((round) => round[key] ?? []));
 }
 
-/** Round by round, so that what slowed a whole round down cancels out; then the median. */
+/** The median of the ratios of the rounds, so that the effect of a slow round cancels out. */
 function ratio(results: Results, key: 'all' | 'early' | 'late' | 'cpuSingle' | 'cpuMany'): number {
   const values = (contender: Contender) =>
     results.pace.filter((round) => round.contender === contender).map((round) => round[key] ?? Number.NaN);
@@ -167,7 +167,7 @@ function oneLine(text: string): string {
   return line.length > 160 ? `${line.slice(0, 160)}…` : line;
 }
 
-/** What did not end stalled for longer than anything. */
+/** The maximum; an input that did not end counts as infinite. */
 function worst(values: number[]): number {
   return Math.max(...values.map((value) => (Number.isNaN(value) ? Number.POSITIVE_INFINITY : value)));
 }

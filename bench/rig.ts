@@ -15,7 +15,7 @@ import { inputOf, type Session } from './workload';
 export const contenders = ['longhaul', 'floor', 'naive'] as const;
 export type Contender = (typeof contenders)[number];
 
-/** What all measurements of a run share: one server, one model server, the bundles. */
+/** Shared by all measurements of a run: one Temporal server, one model server, the bundles. */
 export interface Rig {
   server: TemporalServer;
   client: LonghaulClient;
@@ -25,7 +25,7 @@ export interface Rig {
   requests(key: string): Promise<ModelRequest[]>;
   /** Waits for the first request of a turn, or of a later one, after `since`. */
   arrived(key: string, turn: number, since?: number): Promise<ModelRequest>;
-  /** When the client hung up on the answer that is held. */
+  /** When the client closed the connection of the answer that is held. */
   closed(key: string): Promise<number>;
   stop(): Promise<void>;
 }
@@ -42,13 +42,13 @@ export interface BenchWorker {
   taskQueue: string;
   /** Starts a session; resolves with its workflow id. */
   begin(session: Omit<Session, 'key'>, options?: BeginOptions): Promise<string>;
-  /** Starts a session and waits for its end; one that the server ends is an answer too. */
+  /** Starts a session and waits until it ends, or until the server terminates it. Resolves with its workflow id. */
   finish(session: Omit<Session, 'key'>): Promise<string>;
   spent(): Promise<Spent>;
-  /** When the newest call of a thread of `bench-ask` began to run there, epoch milliseconds. */
+  /** When the newest call of a thread of `bench-ask` began to run in this worker, in epoch milliseconds. */
   begun(threadId: string): Promise<number | undefined>;
   kill(): Promise<void>;
-  /** Ends in good order, so that a profile of it is written. */
+  /** Exits normally, so that Node writes the CPU profile. */
   exit(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export async function startRig(): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bench-'));
   const links = new Set<Link>();
   const server = await startTemporal({ own: true, metrics: true, log: (line) => console.error(line) });
-  // A thousand requests at once take their time.
+  // A thousand concurrent requests take long.
   const client = await LonghaulClient.connect({
     connection: { address: server.address },
     namespace: server.namespace,
@@ -137,7 +137,7 @@ function mustBeTerminated(error: { cause?: Error }): void {
   if (error.cause?.name !== 'TerminatedFailure') throw error;
 }
 
-/** What a worker otherwise makes at its start, made once, so that a start is a start. */
+/** Builds the workflow bundles once, so that the start of a worker does not include it. */
 async function makeBundles(folder: string) {
   const longhaul = workflowBundleOptions();
   const { webpackConfigHook } = longhaul;

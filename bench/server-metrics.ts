@@ -1,12 +1,12 @@
 import type { WorkflowClient } from '@temporalio/client';
 
-/** How often a server was asked for what, by the name of the operation, in one namespace. */
+/** How many requests a server has received in one namespace, by the name of the operation. */
 export type RequestCounts = Record<string, number>;
 
-/** Nobody else asks for it. */
+/** An operation that only this module uses. */
 const marker = 'GetClusterInfo';
 
-/** The server publishes its counts about once a second: so it is asked for something, until that is counted, too. */
+/** The server publishes its counts about once a second, so this sends a marker request and waits until it is counted, too. */
 export async function requestCounts(metricsUrl: string, { workflowService, options }: WorkflowClient): Promise<RequestCounts> {
   const { [marker]: before = 0 } = await read(metricsUrl, '_unknown_');
   await workflowService.getClusterInfo({});

@@ -6,7 +6,7 @@ import { naiveActivities } from './contenders/naive-activities';
 import { answer } from './link';
 import { agent, askingAgent, callsBegun } from './workload';
 
-/** The worker of one contender, as a process. All three have the same provider, the same HTTP client and the same options of Temporal's. */
+/** Arguments of a contender's worker process. All contenders use the same provider, the same HTTP client and the same Temporal worker options. */
 export interface WorkerArguments {
   contender: 'longhaul' | 'floor' | 'naive';
   address: string;
@@ -16,10 +16,10 @@ export interface WorkerArguments {
   options?: LonghaulOptions;
 }
 
-/** Of the engine's worker, where it is not as it comes. */
+/** Options of the engine's worker that differ from its defaults. */
 export interface LonghaulOptions {
   takeoverMs?: number;
-  /** It holds threads, and leaves their steps to others. */
+  /** The worker runs threads only; other workers run their steps. */
   stepsElsewhere?: boolean;
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Agent, defineAgent } from '../src/agents/define-agent';
-import { defineTool, type ToolDefinition } from '../src/tools/define-tool';
+import { defineTool, type ToolDefinition } from '../src/tools/defining/define-tool';
 import { now } from './numbers';
 
-/** Words that compress about as badly as real ones, and are the same in every run. */
+/** Text that compresses about as badly as real text, and is the same in every run. */
 function words(length: number, seed: number): string {
   let state = seed;
   let text = '';
@@ -28,13 +28,13 @@ const input = z.object({
   limit: z.number().int().describe('At most so many lines.'),
 });
 
-/** When the call of a thread of `bench-ask` began to run, epoch milliseconds: the newest. */
+/** When the newest call of each thread of `bench-ask` began to run, in epoch milliseconds. */
 export const callsBegun = new Map<string, number>();
 
-/** A prompt of 2,000 characters and ten tools, each of which answers with 4,096 bytes at once. */
+/** An agent with a prompt of 2,000 characters and ten tools, each of which returns 4,096 bytes immediately. */
 export const agent = agentOf('bench', { execute: async () => toolResult });
 
-/** The same but for its tools, each of which a person must agree to. */
+/** The same, except that every tool needs approval. */
 export const askingAgent = agentOf('bench-ask', {
   approval: 'always',
   async execute(_args, { threadId }) {
@@ -55,15 +55,15 @@ function agentOf(name: string, does: Pick<ToolDefinition<typeof input>, 'approva
   });
 }
 
-/** What a session is told; the model server reads from it how to behave. */
+/** The parameters of a session. They are encoded in its input, where the model server reads them. */
 export interface Session {
-  /** Tells the sessions apart at the model server. */
+  /** Identifies the session at the model server. */
   key: string;
   /** Turns with a tool call; one answer without a call follows. */
   turns: number;
-  /** The first request of this turn is begun to be answered, and then held for ever. From 1. */
+  /** The model server begins to answer the first request of this turn (counted from 1), and then never finishes. */
   hold?: number;
-  /** The last answer is streamed for so many milliseconds. */
+  /** For how many milliseconds the last answer is streamed. */
   lastMs?: number;
 }
 

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Creates the namespace and the search attributes that Longhaul fills. Runs to its end on every start and changes nothing when there is nothing
-# to do. Reads TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE, as every Temporal client does, and TEMPORAL_RETENTION.
+# Creates the namespace and the search attributes that Longhaul sets. Runs on every start; changes nothing if they exist already. Reads
+# TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE, as every Temporal client does, and TEMPORAL_RETENTION.
 set -eu
 
-# The port answers a moment before the server does, and a new namespace takes a moment until all of the server knows it.
+# The port opens a moment before the server is ready, and a new namespace takes a moment to reach all services of the server.
 retry() {
   tries=0
   until output=$("$@" 2>&1); do
     tries=$((tries + 1))
     if [ "$tries" -ge 60 ]; then
-      echo "$1: it did not work within a minute at $TEMPORAL_ADDRESS: $output" >&2
+      echo "$1: did not succeed within a minute at $TEMPORAL_ADDRESS: $output" >&2
       exit 1
     fi
     sleep 1
@@ -22,7 +22,7 @@ namespace() {
     temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention "$TEMPORAL_RETENTION"
 }
 
-# Those that exist already with this type are left as they are.
+# Attributes that exist already with this type are not changed.
 search_attributes() {
   temporal operator search-attribute create --namespace "$TEMPORAL_NAMESPACE" \
     --name AgentName --type Keyword \

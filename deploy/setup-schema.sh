@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates Temporal's two databases, or brings them to the version of this tool. Runs to its end on every start and changes nothing when there
-# is nothing to do. The connection is in SQL_PLUGIN, SQL_HOST, SQL_PORT, SQL_USER and SQL_PASSWORD, which temporal-sql-tool reads itself.
+# Creates Temporal's two databases, or updates them to the version of this tool. Runs on every start; changes nothing if they are up to date.
+# temporal-sql-tool reads the connection from SQL_PLUGIN, SQL_HOST, SQL_PORT, SQL_USER and SQL_PASSWORD.
 set -eu
 
 setup() {

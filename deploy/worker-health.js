@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 'use strict';
 
-// Exit code 0 when a worker process that lives on this host has asked the task queue for work lately. Asking the server, and not the worker,
-// tells also of a worker that is up but has the wrong address, namespace or queue, or polls no more.
+// Exits with 0 if a live worker process of this host has polled the task queue recently. It asks the server, not the worker, so that it also
+// detects a worker that is up but has the wrong address, namespace or queue, or has stopped polling.
 
 const os = require('node:os');
 const { Client, Connection } = require('@temporalio/client');
 const { loadClientConnectConfig } = require('@temporalio/envconfig');
 
 const taskQueue = process.env.LONGHAUL_TASK_QUEUE || 'longhaul';
-// A poll that finds nothing lasts a minute.
+// A poll without a task lasts a minute.
 const freshMs = 90_000;
 
-/** Temporal's worker calls itself `PID@HOST`. Polls are remembered for minutes, also those of a process that has died since. @param {string} identity */
+/** Temporal's worker identity is `PID@HOST`. The server reports a process's polls for minutes after it has died. @param {string} identity */
 function isAliveHere(identity) {
   const [, pid, host] = /^(\d+)@(.*)$/.exec(identity) ?? [];
   if (host !== os.hostname()) return false;

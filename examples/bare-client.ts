@@ -1,8 +1,8 @@
 /**
- * An agent thread from a program that knows nothing of Longhaul: Temporal's own client, plain JSON, names as strings. The same works from
- * Temporal's SDK in any language, and from the `temporal` command line.
+ * Uses an agent thread without the `longhaul` package: with Temporal's own client, plain JSON, and names as strings. The same works from Temporal's
+ * SDK in any language, and from the `temporal` command line.
  *
- * The worker has an agent `assistant` with a tool `ask_customer` that is answered outside. `longhaul worker --agents FILE` runs one.
+ * The worker has an agent `assistant` with a tool `ask_customer` that is executed outside. `longhaul worker --agents FILE` runs one.
  */
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
@@ -36,7 +36,7 @@ export async function main({ taskQueue = 'longhaul', print = console.log } = {})
     });
     const thread = workflow.getHandle(started.workflowId);
 
-    // Events are numbered from 1 without gaps: ask from the next number on, as often as you like.
+    // Events are numbered from 1 without gaps: query again from the next number on, as often as you like.
     for (let next = 1, over = false; !over; ) {
       const page = await thread.query<Page, [{ from: number }]>('events', { from: next });
       for (const event of page.events) {
@@ -57,7 +57,7 @@ export async function main({ taskQueue = 'longhaul', print = console.log } = {})
   }
 }
 
-/** Fire and forget: what can't be followed becomes an `agent.request.rejected` event. An update of the same name would answer. */
+/** Signals return nothing: an invalid one becomes the event `agent.request.rejected`. The update of the same name returns a receipt. */
 async function answer(thread: { signal(name: string, ...args: unknown[]): Promise<void> }, pending: Pending[]): Promise<void> {
   const outputs = pending.map(({ toolCallId }) => ({ toolCallId, output: { colour: 'ultramarine' } }));
   await thread.signal('submitToolOutputs', { outputs });

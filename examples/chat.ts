@@ -1,11 +1,11 @@
 /**
- * A conversation that outlives its terminal: type, leave with Ctrl-D, and come back with the same name.
+ * A conversation that survives its terminal: type, leave with Ctrl-D, and continue later with the same name.
  *
- * `npx tsx examples/chat.ts my-chat`, beside a worker: `longhaul worker`
+ * `npx tsx examples/chat.ts my-chat`, with a worker in another terminal: `longhaul worker`
  */
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { LonghaulClient, LonghaulError, type Thread } from 'longhaul';
+import { LonghaulClient, LonghaulError, type Thread, wordsOf } from 'longhaul';
 
 interface Setting {
   id: string;
@@ -19,12 +19,12 @@ export async function main({ id, agent = 'coder', client: given, from = process.
   const client = given ?? (await LonghaulClient.connect());
   const thread = client.attach(id);
   let seq = await seen(thread);
-  // Not before: what is typed while nobody reads the lines is lost.
+  // Created only now, because lines that are typed while nobody reads them are lost.
   const lines = createInterface({ input: from });
   try {
     for await (const line of lines) {
       if (line.trim() === '') continue;
-      // A thread that is not there yet begins with what is said first.
+      // If the thread does not exist yet, the first message starts it.
       if (seq === undefined) await client.start(agent, line, { id, mode: 'conversation' });
       else await thread.send(line);
       seq = await follow(thread, (seq ?? 0) + 1, to);
@@ -35,7 +35,7 @@ export async function main({ id, agent = 'coder', client: given, from = process.
   }
 }
 
-/** The newest event's number, or nothing where there is no such thread. */
+/** The newest event's number, or undefined if the thread does not exist. */
 async function seen(thread: Thread): Promise<number | undefined> {
   try {
     return (await thread.status()).seq;
@@ -45,11 +45,12 @@ async function seen(thread: Thread): Promise<number | undefined> {
   }
 }
 
-/** Shows what the agent says until its run is over. Resumes from any number: nothing is shown twice. */
+/** Prints the agent's text until its run ends. It can resume from any number, so nothing is printed twice. */
 async function follow(thread: Thread, from: number, to: Writable): Promise<number> {
   let seq = from - 1;
   for await (const event of thread.events({ from, live: false })) {
-    if (event.type === 'thread.message.completed' && event.data.message.content) to.write(`${event.data.message.content}\n`);
+    const words = event.type === 'thread.message.completed' ? wordsOf(event.data.message.content) : '';
+    if (words) to.write(`${words}\n`);
     if (event.type === 'thread.run.failed') to.write(`(failed: ${event.data.message})\n`);
     if ('seq' in event) seq = event.seq;
   }

@@ -1,5 +1,5 @@
 /**
- * A guardrail on what users say: card numbers and forbidden topics never reach the model.
+ * A guardrail on user messages: card numbers and forbidden topics never reach the model.
  *
  * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
  * `npx tsx examples/guardrail-input.ts "My card is 4111 1111 1111 1111, why was it charged?"`
@@ -15,7 +15,7 @@ import {
   type WorkerOptions,
 } from 'longhaul';
 
-/** 13 to 19 digits, in groups or not, that add up as those of a card do. */
+/** Whether a text has 13 to 19 digits, in groups or not, with the checksum of a card number. */
 function hasCardNumber(text: string): boolean {
   return [...text.matchAll(/\d(?:[ -]?\d){12,18}/g)].some(([found]) => {
     const digits = [...found.replace(/\D/g, '')].reverse().map(Number);
@@ -23,7 +23,7 @@ function hasCardNumber(text: string): boolean {
   });
 }
 
-/** Why these messages may not be answered, or nothing. */
+/** Why these messages are blocked, or undefined. */
 function objection(messages: readonly Message[]): string | undefined {
   for (const { role, content } of messages) {
     if (role !== 'user') continue;
@@ -34,7 +34,7 @@ function objection(messages: readonly Message[]): string | undefined {
   return undefined;
 }
 
-// `fail`: where the check itself breaks, the run ends. The default would let what was not checked pass.
+// `fail`: if the check itself fails, the run ends. By default unchecked messages would pass.
 const failure = 'fail';
 
 export const inputGuard = defineHooks({
@@ -46,7 +46,7 @@ export const inputGuard = defineHooks({
       return block ? { block } : undefined;
     },
   },
-  // What is sent while a run is going joins it at its next turn; and what was blocked is in the transcript of a conversation still.
+  // A message that is sent during a run joins it at its next turn, and a blocked message remains in the transcript of a conversation.
   'before:llm': {
     id: 'transcript-guard',
     failure,
@@ -67,11 +67,11 @@ export const guarded = defineAgent({
 interface Setting {
   input?: string;
   print?: (line: string) => void;
-  /** Where worker and client meet; what is unset comes from the environment. */
+  /** Options that the worker and the client share. Defaults come from the environment. */
   worker?: Partial<WorkerOptions>;
 }
 
-/** The answer, or what was said in its place. */
+/** Returns the answer, or the text that replaced it. */
 export async function main({
   input = 'My card is 4111 1111 1111 1111, why was it charged?',
   print = console.log,

@@ -1,10 +1,10 @@
 /**
- * A guardrail on what the model says: addresses are taken out before anything is recorded, and an answer with a secret ends the run.
+ * A guardrail on the model's answers: addresses are removed before anything is recorded, and an answer with a secret ends the run.
  *
  * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
  * `npx tsx examples/guardrail-output.ts "Whom do I write to?"`
  */
-import { createWorker, defineAgent, defineHooks, LonghaulClient, type WorkerOptions } from 'longhaul';
+import { createWorker, defineAgent, defineHooks, LonghaulClient, type WorkerOptions, wordsOf } from 'longhaul';
 
 const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const secret = /\b(?:sk|ghp|xoxb)[-_][\w-]{16,}/;
@@ -12,7 +12,7 @@ const secret = /\b(?:sk|ghp|xoxb)[-_][\w-]{16,}/;
 export const outputGuard = defineHooks({
   'after:llm': {
     id: 'output-guard',
-    // Where the check itself breaks, the run ends. The default would let what was not checked pass.
+    // If the check itself fails, the run ends. By default unchecked answers would pass.
     failure: 'fail',
     run({ text }) {
       if (secret.test(text)) return { block: 'The answer had a key in it.' };
@@ -32,7 +32,7 @@ export const discreet = defineAgent({
 interface Setting {
   input?: string;
   print?: (line: string) => void;
-  /** Where worker and client meet; what is unset comes from the environment. */
+  /** Options that the worker and the client share. Defaults come from the environment. */
   worker?: Partial<WorkerOptions>;
 }
 
@@ -42,9 +42,9 @@ export async function main({ input = 'Whom do I write to?', print = console.log,
   const client = await LonghaulClient.connect({ taskQueue: worker.taskQueue });
   try {
     const thread = await client.start(discreet, input);
-    // Deltas come from the model as it writes, before any hook has seen them: who must not see them reads without.
+    // Deltas are streamed before any hook has checked them. Readers that must not see unchecked text read without them.
     for await (const event of thread.events({ live: false })) {
-      if (event.type === 'thread.message.completed') print(event.data.message.content);
+      if (event.type === 'thread.message.completed') print(wordsOf(event.data.message.content));
       if (event.type === 'thread.run.failed') print(`(failed: ${event.data.message})`);
     }
     return (await thread.result()).output;

@@ -1,6 +1,6 @@
 /**
- * Guardrails on tools: one refuses what no one may do, asks a person about what is unusual, and lets the rest run; another keeps a call
- * within its bounds.
+ * Guardrails on tools: one rejects forbidden calls, asks a person about unusual ones, and lets the others run; another keeps a call's arguments within
+ * bounds.
  *
  * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
  * `npx tsx examples/guardrail-tools.ts "Give everyone 40 percent off blue paint"`
@@ -12,20 +12,20 @@ const setDiscount = defineTool({
   name: 'set_discount',
   description: 'Set the discount on a kind of paint.',
   input: z.object({ paint: z.string(), percent: z.number(), days: z.number().int().optional() }),
-  // Setting it twice is setting it once.
+  // Setting a discount twice has the same effect as setting it once.
   effect: 'keyed',
   execute: ({ paint, percent, days }) => `${percent} percent off ${paint} paint for ${days} days`,
 });
 
 const longestDays = 14;
 
-/** What the model wrote. It is checked against the tool's schema elsewhere; here it may still be anything. */
+/** The arguments as the model wrote them. They are not yet checked against the tool's schema, so they may be anything. */
 function read(args: string): { percent?: unknown; days?: unknown; [key: string]: unknown } {
   return JSON.parse(args);
 }
 
 export const toolGuard = defineHooks({
-  // Fails closed: were this to throw or hang, the call would be refused.
+  // Fails closed: if this hook throws or hangs, the call is rejected.
   'approve:tool': {
     id: 'discount-guard',
     timeoutMs: 5_000,
@@ -59,7 +59,7 @@ export const pricing = defineAgent({
 interface Setting {
   input?: string;
   print?: (line: string) => void;
-  /** Where worker and client meet; what is unset comes from the environment. */
+  /** Options that the worker and the client share. Defaults come from the environment. */
   worker?: Partial<WorkerOptions>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What people decide: a discount that two of the leads must agree to, by a deadline at which the owners are asked instead, and a question
- * to whoever is there. Nobody watches the thread: people find in the inbox what waits for them.
+ * Decisions by people: a discount that two of the leads must approve before a deadline, after which the owners are asked instead, and a question that
+ * anyone may answer. Nobody watches the thread: people find what waits for them in the inbox.
  *
  * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
  * `npx tsx examples/people.ts "Give the painters' school 60 percent off, in a colour of their choice"`
@@ -22,13 +22,13 @@ const grantDiscount = defineTool({
   name: 'grant_discount',
   description: 'Grant a customer a discount on one kind of paint.',
   input: z.object({ customer: z.string(), paint: z.string(), percent: z.number() }),
-  // Granting it twice is granting it once.
+  // Granting a discount twice has the same effect as granting it once.
   effect: 'keyed',
   approval: {
     when: ({ percent }) => percent > 20 && `${percent} percent is more than the usual 20`,
     groups: ['leads'],
     approvers: 2,
-    deadlineMs: 4_000, // Seconds, to see it happen; hours or days are as good.
+    deadlineMs: 4_000, // Seconds for this example; use hours or days in production.
     onDeadline: [{ escalate: ['owners'] }, 'deny'],
   },
   execute: ({ customer, paint, percent }) => `${percent} percent off ${paint} paint for ${customer}`,
@@ -41,7 +41,7 @@ export const sales = defineAgent({
   tools: [grantDiscount, createAskHuman({ deadlineMs: 60_000 })],
 });
 
-/** What each of them does about what waits. Lee, who is a lead too, is on holiday: so dana's agreement is one too few until the owners are asked. */
+/** How each person handles the inbox. Lee, the other lead, is on holiday, so dana's approval is not enough until the owners are asked. */
 async function answer(client: LonghaulClient, { threadId, agent, call }: InboxItem, print: (line: string) => void): Promise<void> {
   const thread = client.attach(threadId);
   if (call?.kind === 'question') {
@@ -60,7 +60,7 @@ async function answer(client: LonghaulClient, { threadId, agent, call }: InboxIt
 interface Setting {
   input?: string;
   print?: (line: string) => void;
-  /** Where worker and client meet; what is unset comes from the environment. */
+  /** Options that the worker and the client share. Defaults come from the environment. */
   worker?: Partial<WorkerOptions>;
 }
 
@@ -77,7 +77,7 @@ export async function main({
     const thread = await client.start(sales, input);
     const ended = new AbortController();
     const result = thread.result().finally(() => ended.abort());
-    // A front end of people's own would do this: it knows no thread, only who looks at it.
+    // Your own front end would do this: it needs no thread id, only the user.
     while (!ended.signal.aborted) {
       for (const item of await client.pending({ agent: 'sales' })) await answer(client, item, print);
       await Promise.race([result, sleep(250)]);

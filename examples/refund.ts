@@ -1,13 +1,13 @@
 /**
- * A refund that needs a person above 50 dollars. Worker and client are in one process here; they need not be.
+ * A refund that needs an approval above 50 dollars. Worker and client run in one process here, but they don't have to.
  *
  * Run it with a Temporal server (`longhaul dev` starts one) and OPENAI_API_KEY, or OPENAI_BASE_URL of a compatible server:
  * `npx tsx examples/refund.ts "Please refund order 812"`
  */
-import { createWorker, defineAgent, defineTool, inProcessBus, LonghaulClient, type WorkerOptions } from 'longhaul';
+import { createWorker, defineAgent, defineTool, inProcessBus, LonghaulClient, type WorkerOptions, wordsOf } from 'longhaul';
 import { z } from 'zod';
 
-/** Stands in for a payment provider's library. Its own key makes a repeated request harmless, as a real one's would. */
+/** Simulates a payment provider's library. As with a real one, an idempotency key makes a repeated request harmless. */
 const payments = {
   done: new Map<string, string>(),
   async refund(orderId: string, cents: number, { idempotencyKey }: { idempotencyKey: string; signal: AbortSignal }): Promise<string> {
@@ -21,7 +21,7 @@ const refund = defineTool({
   name: 'refund_order',
   description: 'Refund an order. Ask for the amount if it is not known.',
   input: z.object({ orderId: z.string(), cents: z.number().int().positive() }),
-  // A worker that dies in the middle is no reason not to try again: the key is the same for every attempt.
+  // If a worker dies during the call, the call is safe to repeat, because the key is the same for every attempt.
   effect: 'keyed',
   approval: ({ cents }) => cents > 5_000 && `${cents / 100} dollars are above the limit of 50`,
   async execute({ orderId, cents }, ctx) {
@@ -40,7 +40,7 @@ export const support = defineAgent({
 interface Setting {
   input?: string;
   print?: (line: string) => void;
-  /** Where worker and client meet; what is unset comes from the environment. */
+  /** Options that the worker and the client share. Defaults come from the environment. */
   worker?: Partial<WorkerOptions>;
 }
 
@@ -56,9 +56,10 @@ export async function main({
   try {
     const thread = await client.start(support, input);
     for await (const event of thread.events()) {
-      if (event.type === 'thread.message.completed' && event.data.message.content) print(event.data.message.content);
+      const words = event.type === 'thread.message.completed' ? wordsOf(event.data.message.content) : '';
+      if (words) print(words);
       if (event.type !== 'thread.run.requires_action') continue;
-      // Here the run rests, for as long as it takes: minutes, weeks, a change of machines.
+      // The run waits here as long as necessary: minutes, weeks, across a change of machines.
       for (const { toolCallId, name, arguments: args, reason } of event.data.pending) {
         print(`${name} ${args} waits for an approval: ${reason}`);
         await thread.approve(toolCallId, { by: 'dana' });

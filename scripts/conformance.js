@@ -1,9 +1,9 @@
 'use strict';
 
-// docs/conformance.md: which test proves which behaviour. A test says so by carrying the number in its name: `[A43]`, `[A43][B27]`.
-// docs/conformance-lines.json has the lines, and the clauses that no test proves.
+// Generates docs/conformance.md, which lists the tests that prove each behaviour. A test that proves a line has the line's number in its name:
+// `[A43]`, `[A43][B27]`. docs/conformance-lines.json has the lines, and the clauses that no test proves.
 //   node scripts/conformance.js          writes the page
-//   node scripts/conformance.js --open   lists what is proven in part, and what is not yet
+//   node scripts/conformance.js --open   lists the lines that are proven only in part, or not yet
 
 const { readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join, relative, sep } = require('node:path');
@@ -11,7 +11,7 @@ const { join, relative, sep } = require('node:path');
 const root = join(__dirname, '..');
 const page = join(root, 'docs/conformance.md');
 
-/** The numbers that the tests' names carry, with the file and the name: Map of number to [{ file, name }]. */
+/** The numbers in the names of tests: a Map of number to [{ file, name }]. */
 function proofs(folder = join(root, 'test')) {
   const found = new Map();
   for (const file of testFiles(folder)) {
@@ -33,7 +33,7 @@ function testFiles(folder) {
     .sort();
 }
 
-/** The names of tests and groups in a source that carry numbers, in any quotes, also of tables (`test.each(…)('[A1] …'`). */
+/** The names with numbers of tests and groups in a source, in any quotes, including those of tables (`test.each(…)('[A1] …'`). */
 function numbered(source) {
   const quoted = /(?<=\(\s*)(['"`])((?:\[[AB]\d+(?:\s*,\s*[AB]\d+)*\]\s*)+)((?:\\.|(?!\1)[^\\])+)\1/gs;
   return [...source.matchAll(quoted)].map(([, , marks, name]) => ({
@@ -45,31 +45,31 @@ function numbered(source) {
   }));
 }
 
-/** { [number]: { says, partly?: the clause that no test proves, notApplicable?: the reason } } */
+/** The lines: { [number]: { says, partly?: the clause that no test proves, notApplicable?: the reason } }. */
 function readLines() {
   return JSON.parse(readFileSync(join(root, 'docs/conformance-lines.json'), 'utf8')).lines;
 }
 
-/** `n/a` where a reason says so; `not yet` without a test; `partly` where a clause is left; else `proven`. */
+/** `n/a` if there is a reason for it; `not yet` without a test; `partly` if a clause is not proven; else `proven`. */
 function statusOf({ partly, notApplicable }, tests) {
   if (notApplicable) return 'n/a';
   if (!tests) return 'not yet';
   return partly ? 'partly' : 'proven';
 }
 
-/** What is wrong with the lines: numbers that only a test or only a page knows, and clauses that are left of nothing. */
+/** Inconsistencies: numbers of tests that are not lines, lines without text, and statuses that contradict the tests. */
 function problems() {
   const lines = readLines();
   const proven = proofs();
   return [
-    ...[...proven.keys()].filter((number) => !lines[number]).map((number) => `${number}: a test carries it, and it is no line`),
+    ...[...proven.keys()].filter((number) => !lines[number]).map((number) => `${number}: a test has this number, but no line has it`),
     ...Object.entries(lines).flatMap(([number, line]) => {
       const found = [];
-      if (!line.says?.trim()) found.push(`${number}: has no words`);
-      if (line.partly !== undefined && !proven.has(number)) found.push(`${number}: a clause is left of it, but no test carries it`);
-      if (line.notApplicable && proven.has(number)) found.push(`${number}: does not apply, and a test carries it`);
+      if (!line.says?.trim()) found.push(`${number}: has no text`);
+      if (line.partly !== undefined && !proven.has(number)) found.push(`${number}: has an unproven clause, but no test has this number`);
+      if (line.notApplicable && proven.has(number)) found.push(`${number}: does not apply, but a test has this number`);
       const odd = Object.keys(line).filter((key) => !['says', 'partly', 'notApplicable'].includes(key));
-      if (odd.length > 0) found.push(`${number}: ${odd.join(', ')} is not known`);
+      if (odd.length > 0) found.push(`${number}: unknown field ${odd.join(', ')}`);
       return found;
     }),
   ];
@@ -82,24 +82,24 @@ function render() {
   const rows = Object.entries(lines).map(([number, line]) => {
     const status = statusOf(line, proven.get(number));
     counts[status] += 1;
-    const what = { partly: `partly, but for: ${line.partly}`, 'n/a': `n/a: ${line.notApplicable}` }[status] ?? status;
+    const what = { partly: `partly, except: ${line.partly}`, 'n/a': `n/a: ${line.notApplicable}` }[status] ?? status;
     return `| ${number} | ${cell(line.says)} | ${cell(what)} | ${links(proven.get(number))} |`;
   });
   return `# Conformance
 
-The engine answers to ${Object.keys(lines).length} numbered behaviours of four agent systems that came before it: A for AgentB and OneRingAI, B for BaseAgent
-and codelia. Each stands here whole, every clause of it, in this project's words, with its status:
+This page lists ${Object.keys(lines).length} numbered behaviours of four earlier agent systems: A for AgentB and OneRingAI, B for BaseAgent and codelia. Each line
+describes one behaviour completely, in this project's words, with its status:
 
 | | lines |
 | --- | --- |
-| proven: tests hold every clause | ${counts.proven} |
-| partly: tests hold it but for the clause that is named | ${counts.partly} |
-| not yet | ${counts['not yet']} |
-| n/a: it will never apply | ${counts['n/a']} |
+| proven: tests prove every clause | ${counts.proven} |
+| partly: tests prove it except for the clause that is named | ${counts.partly} |
+| not yet: no test proves it | ${counts['not yet']} |
+| n/a: it does not apply | ${counts['n/a']} |
 
-A line is met where a user of that system gets the behaviour: by default, by a setting, or in a projection of the log into that system's
-words. Tests carry the numbers in their names; the page is made from them by \`node scripts/conformance.js\`, and a test fails when it is out
-of date. A clause that is left is named in \`docs/conformance-lines.json\`.
+A line is met if a user of that system gets the behaviour: by default, with a setting, or in a projection of the log to that system's events.
+\`node scripts/conformance.js\` generates the page from the numbers in the names of tests, and a test fails if the page is out of date.
+\`docs/conformance-lines.json\` has the text of the lines and the clauses that are not proven.
 
 | | behaviour | status | tests |
 | --- | --- | --- | --- |
@@ -122,7 +122,7 @@ if (require.main === module) {
     const proven = proofs();
     for (const [number, line] of Object.entries(readLines())) {
       const status = statusOf(line, proven.get(number));
-      if (status === 'partly') console.log(`${number}  but for: ${line.partly}`);
+      if (status === 'partly') console.log(`${number}  except: ${line.partly}`);
       if (status === 'not yet') console.log(`${number}  not yet: ${line.says}`);
     }
   } else {

@@ -1,22 +1,22 @@
 // @ts-check
 'use strict';
 
-// `npm run demo` on a fresh clone with nothing installed: gets the dependencies and Temporal, runs an agent on a small real job, kills its
-// worker in the middle, and shows the run go on in another. Plain Node until the dependencies are there.
+// `npm run demo`, also on a fresh clone: installs the dependencies, gets Temporal, runs an agent on a small real job, kills its worker in the
+// middle, and shows how another worker continues the run. Uses only Node until the dependencies are installed.
 
 const { installDependencies } = require('./install');
 
 const usage = `usage: npm run demo [-- --keep | --no-keep]
-  --keep      leave Temporal and its Web UI up afterwards, until Ctrl-C (the default on a terminal)
-  --no-keep   end when the run has ended (the default elsewhere)
-With OPENAI_API_KEY the agent thinks with the real provider, otherwise with a scripted model. LONGHAUL_MODEL names another model.`;
+  --keep      keep Temporal and its Web UI running afterwards, until Ctrl-C (the default on a terminal)
+  --no-keep   exit when the run has ended (the default elsewhere)
+With OPENAI_API_KEY the agent uses the real provider, otherwise a scripted model. LONGHAUL_MODEL names another model.`;
 
 async function main() {
   const args = process.argv.slice(2);
   const unknown = args.find((arg) => !['--keep', '--no-keep'].includes(arg));
   if (unknown) {
     const asked = unknown === '--help' || unknown === '-h';
-    console.error(asked ? usage : `demo: there is no option ${unknown}\n${usage}`);
+    console.error(asked ? usage : `demo: unknown option ${unknown}\n${usage}`);
     process.exitCode = asked ? 0 : 2;
     return;
   }

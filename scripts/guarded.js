@@ -1,26 +1,27 @@
 // @ts-check
 'use strict';
 
-// Runs a command that must not outlive this process, however this process ends. A second small process (the guard) starts the command and
-// holds a channel to us: when we are gone, also by SIGKILL, the channel closes and the guard kills the command with all its children.
-// The guard has its own process group, so a Ctrl-C on the terminal reaches us alone and we decide what it means.
+// Runs a command that must not outlive this process, however this process ends. A small second process (the guard) starts the command and
+// keeps an IPC channel to this process. When this process ends, even by SIGKILL, the channel closes and the guard kills the command with all
+// its children. The guard has its own process group, so a Ctrl-C on the terminal reaches only this process, which decides what to do.
 
 const { fork, spawn } = require('node:child_process');
 
 /**
- * @typedef {{ code: number | null, signal: string | null, output: string, error?: string }} Ended `output`: the last 8,000 characters of both streams.
+ * @typedef {{ code: number | null, signal: string | null, output: string, error?: string }} Ended `output`: both streams, without the middle if they have more than 16,000 characters.
  * @typedef {{ pid: Promise<number>, ended: Promise<Ended>, kill(): Promise<Ended>, background(): void }} Guarded
  */
 
 /**
- * `pid` rejects when the command can't be started; `kill` is SIGKILL to its whole group; after `background()` it no longer keeps this process alive.
+ * Starts a command. `pid` rejects if the command can't be started; `kill` sends SIGKILL to its whole process group; after `background()` the
+ * command no longer keeps this process alive.
  * @param {string} command
  * @param {string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, onLine?: (line: string) => void }} [options]
  * @returns {Guarded}
  */
 function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
-  // NODE_OPTIONS is for our own process (a loader, an inspector port): the guard is to be plain and quick.
+  // NODE_OPTIONS (a loader, an inspector port) is meant for this process, and would slow down the guard.
   const { NODE_OPTIONS: _, ...plain } = env;
   const guard = fork(__filename, [command, ...args], {
     env: plain,
@@ -28,7 +29,9 @@ function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  let output = '';
+  // The first lines of a panic say what happened; the last lines of a long log do.
+  let head = '';
+  let tail = '';
   /** @type {Ended | undefined} */
   let last;
   /** @type {Promise<number>} */
@@ -36,23 +39,24 @@ function guarded(command, args, { env = process.env, onLine = () => {} } = {}) {
     guard.on('message', (/** @type {any} */ message) => {
       if (message.pid) resolve(message.pid);
       if (message.line !== undefined) {
-        output = `${output}${message.line}\n`.slice(-8_000);
+        if (head.length < 8_000) head += `${message.line}\n`;
+        else tail = `${tail}${message.line}\n`.slice(-8_000);
         onLine(message.line);
       }
       if (message.ended) last = message.ended;
       if (message.ended?.error) reject(new Error(message.ended.error));
     });
     guard.once('error', reject);
-    guard.once('exit', () => reject(new Error(`${command} ended before it could say its process id`)));
+    guard.once('exit', () => reject(new Error(`${command} ended before its process id was known`)));
   });
   pid.catch(() => {});
   /** @type {Promise<Ended>} */
   const ended = new Promise((resolve) => {
-    // `close` and not `exit`: what was still in the channel is read first.
+    // `close`, not `exit`: by then all messages in the channel have been read.
     guard.once('close', (code, signal) => {
-      // Killed by somebody else, it could not end the command.
+      // If the guard itself was killed, it could not end the command.
       if (!last && signal) void pid.then((orphan) => killGroup(orphan)).catch(() => {});
-      resolve({ code, signal, ...last, output });
+      resolve({ code, signal, ...last, output: tail.length < 8_000 ? head + tail : `${head}…\n${tail}` });
     });
   });
   return {
@@ -75,7 +79,7 @@ function killGroup(pid) {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
   } catch {
-    // It is gone already.
+    // It has already exited.
   }
 }
 
@@ -83,7 +87,7 @@ function killGroup(pid) {
 function guard(command, args) {
   const child = spawn(command, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
   const end = () => {
-    // Only when the command is gone are we: whoever waits for our end may take its port or its files at once.
+    // Exit only after the command has, because a caller that waits for the guard may use the command's port or files immediately.
     child.once('exit', () => process.exit());
     if (child.pid) killGroup(child.pid);
     if (!child.pid || child.exitCode !== null || child.signalCode !== null) process.exit();
@@ -91,9 +95,9 @@ function guard(command, args) {
   process.on('disconnect', end);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
 
-  /** @param {object} message */
-  const tell = (message) => {
-    if (process.connected) process.send?.(message, undefined, undefined, () => {});
+  /** @param {object} message @param {() => void} [sent] */
+  const tell = (message, sent = () => {}) => {
+    if (process.connected) process.send?.(message, undefined, undefined, sent);
   };
   child.once('spawn', () => tell({ pid: child.pid }));
   child.once('error', (error) => tell({ ended: { code: null, signal: null, error: error.message } }));
@@ -102,9 +106,9 @@ function guard(command, args) {
     lines.on('line', (/** @type {string} */ line) => tell({ line }));
   }
   child.once('close', (code, signal) => {
-    tell({ ended: { code, signal } });
     process.removeListener('disconnect', end);
-    if (process.connected) process.disconnect();
+    // Disconnecting drops messages that are not yet written.
+    tell({ ended: { code, signal } }, () => process.connected && process.disconnect());
   });
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// Installs the dependencies where they are absent or older than the lock file, so that one command is enough on a fresh clone.
+// Installs the dependencies if they are missing or do not match the lock file, so that one command is enough on a fresh clone.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -15,17 +15,19 @@ function installDependencies({ log = console.error } = {}) {
   log('installing dependencies (npm ci) …');
   const { status, error } = spawnSync('npm', ['ci', '--no-fund', '--no-audit'], {
     cwd: root,
-    // Its output is for people: standard output is left to whoever called us.
+    // npm's output goes to standard error, because standard output belongs to the caller.
     stdio: ['ignore', process.stderr, process.stderr],
     shell: process.platform === 'win32',
   });
   if (status !== 0)
-    throw new Error(`npm ci failed (${error?.message ?? `exit code ${status}`}). Without it nothing else works; see above for the reason.`);
+    throw new Error(
+      `npm ci failed (${error?.message ?? `exit code ${status}`}). Its output above has the reason. Fix it and run the command again.`,
+    );
 }
 
 /**
- * npm writes its own copy of the lock file last, so what stands in it is completely installed. Contents are compared and not ages: a checkout
- * makes the lock file young without changing what it asks for. Optional packages are left out: most are for other platforms.
+ * npm writes its own copy of the lock file last, so everything in that copy is completely installed. Compares versions, not modification times,
+ * because a checkout updates the lock file's time without changing its content. Ignores optional packages; most are for other platforms.
  */
 function isCurrent() {
   try {

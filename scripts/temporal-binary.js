@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// Finds a Temporal command line tool, which holds a whole development server, or gets one.
+// Finds the Temporal command line tool, which contains a development server, or downloads or builds it.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -14,16 +14,19 @@ const exe = process.platform === 'win32' ? 'temporal.exe' : 'temporal';
 
 /** @typedef {(line: string) => void} Log */
 
-/** Where the tool is kept once it was downloaded or built: the user's cache, so that every clone finds it. */
+/** Where a downloaded or built tool is kept: in the user's cache, so that every clone finds it. */
 function cachedBinary() {
-  const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  const named = process.env.XDG_CACHE_HOME ?? '';
+  // Ignore a relative path, which would be controlled by the author of the current folder.
+  const cache = path.isAbsolute(named) ? named : path.join(os.homedir(), '.cache');
   return path.join(cache, 'longhaul', `temporal-${version}`, exe);
 }
 
 /** @param {string} name @returns {string | undefined} */
 function onPath(name) {
   const names = process.platform === 'win32' ? [`${name}.exe`] : [name];
-  for (const folder of (process.env.PATH ?? '').split(path.delimiter).filter(Boolean)) {
+  // Ignore relative folders such as "." or "node_modules/.bin", whose content is controlled by the author of the current folder.
+  for (const folder of (process.env.PATH ?? '').split(path.delimiter).filter(path.isAbsolute)) {
     for (const candidate of names) if (isExecutable(path.join(folder, candidate))) return path.join(folder, candidate);
   }
   return undefined;
@@ -64,7 +67,7 @@ async function findBinary(log) {
   throw new Error(`${howToProvide}\nWhat was tried:\n${failures.map((failure) => `  - ${failure.replaceAll('\n', '\n    ')}`).join('\n')}`);
 }
 
-const howToProvide = `No Temporal server, and no way to start one. Any of these helps:
+const howToProvide = `There is no Temporal server, and no way to start one. Do one of these:
   - set TEMPORAL_ADDRESS to the host:port of a running Temporal server;
   - set TEMPORAL_CLI_PATH to the Temporal command line tool;
   - put the tool on your PATH as "temporal" (https://docs.temporal.io/cli#install);
@@ -72,8 +75,8 @@ const howToProvide = `No Temporal server, and no way to start one. Any of these 
   - install Go (https://go.dev/doc/install), so that it can be built with "go install ${goPackage}".`;
 
 /**
- * Gets the binary into a folder of this process alone and moves it into the cache in one step, so that nobody ever sees half a file.
- * The lock only saves work: where two processes do the same thing at once, the last one's file stands and both are right.
+ * Puts the binary into a private folder and moves it into the cache in one step, so that no process ever sees an incomplete file.
+ * The lock only saves work: if two processes do the same concurrently, both succeed and the last file stays.
  * @param {(folder: string, log: Log) => Promise<string>} way
  * @param {Log} log
  */
@@ -93,7 +96,7 @@ async function obtainOnce(way, log) {
 }
 
 /**
- * Waits for another process that does the same, until it is done (`done`) or gone.
+ * Takes the lock. Waits for another process that holds it, until the work is done (`done`) or that process has ended.
  * @param {string} file @param {() => boolean} done @param {Log} log
  */
 async function lock(file, done, log) {
@@ -111,7 +114,7 @@ async function lock(file, done, log) {
   }
 }
 
-/** A process that was killed in the middle could not tidy up. @param {string} parent */
+/** Removes temporary folders of processes that were killed. @param {string} parent */
 function removeLeftovers(parent) {
   for (const name of fs.readdirSync(parent)) {
     const pid = /^tmp-(\d+)-/.exec(name)?.[1];
@@ -119,7 +122,7 @@ function removeLeftovers(parent) {
   }
 }
 
-/** A lock file gets its process id a moment after it exists, so an empty one counts while it is young. @param {string} file */
+/** The process id is written a moment after the lock file is created, so a recent empty file counts as held. @param {string} file */
 function isHeld(file) {
   try {
     const pid = fs.readFileSync(file, 'utf8');
@@ -139,8 +142,8 @@ function isAlive(pid) {
 }
 
 /**
- * The SDK knows how to download the tool for this machine, but only as part of starting a server. It does so in a process of its own,
- * because its native runtime never leaves a process again.
+ * The SDK can download the tool for this platform, but only as part of starting a server. This runs in a process of its own, because the SDK's
+ * native runtime can't be unloaded.
  * @param {string} folder @param {Log} log
  */
 async function download(folder, log) {

@@ -1,24 +1,24 @@
 export interface TemporalOptions {
   /** Also serve the Web UI. */
   ui?: boolean;
-  /** Keeps everything in this file (survives SIGKILL of the server); in memory otherwise. */
+  /** The database file, which survives SIGKILL of the server. Default: in memory. */
   dbFilename?: string;
-  /** Server settings by key, as JSON values; they win over ours. */
+  /** Server settings by key, as JSON values; they override `dynamicConfig`. */
   dynamicConfig?: Record<string, unknown>;
-  /** Beside ours. Type names as in `--search-attribute`. A file that exists already keeps the ones it was made with. */
+  /** Search attributes in addition to `searchAttributes`: name to type, as in `--search-attribute`. An existing database file keeps its own. */
   searchAttributes?: Record<string, string>;
-  /** Free ones are found otherwise. */
+  /** Default: a free port. */
   port?: number;
   uiPort?: number;
-  /** Let it tell what it was asked, at `metricsUrl`. */
+  /** Publish the server's request metrics at `metricsUrl`. */
   metrics?: boolean;
-  /** Start a server even where TEMPORAL_ADDRESS names one. */
+  /** Start a server even if TEMPORAL_ADDRESS names one. */
   own?: boolean;
-  /** Told about what takes long (a download, a build). */
+  /** Receives messages about slow operations (a download, a build). */
   log?: (line: string) => void;
 }
 
-/** How a server ended; `output`: the last 8,000 characters that it wrote. */
+/** How a server ended; `output` is the last 8,000 characters of its output. */
 export interface Ended {
   code: number | null;
   signal: string | null;
@@ -29,36 +29,36 @@ export interface TemporalServer {
   /** `host:port` for clients and workers. */
   address: string;
   namespace: string;
-  /** False where TEMPORAL_ADDRESS named it: then `stop` and `kill` do nothing. */
+  /** False if TEMPORAL_ADDRESS names the server: then `stop` and `kill` do nothing. */
   ownServer: boolean;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   uiUrl?: string;
-  /** What it was asked, in Prometheus' format. */
+  /** The address of the server's request metrics, in Prometheus format. */
   metricsUrl?: string;
-  /** The `temporal` program that serves. Of our own servers. */
+  /** The path of the `temporal` program. Only for servers that were started here, as is `pid`. */
   binary?: string;
   pid?: number;
-  /** Resolves when the server is gone, for whatever reason. Of our own servers. */
+  /** Resolves when the server has ended, for any reason. Only for servers that were started here. */
   ended?: Promise<Ended>;
-  /** Resolves when the server is gone; nothing of it is left behind. */
+  /** Ends the server; resolves when all its processes have exited. */
   stop(): Promise<void>;
-  /** SIGKILL, and no waiting: for tests of what a crashed server does. */
+  /** Sends SIGKILL without waiting, for tests of a crashed server. */
   kill(): void;
 }
 
 /**
- * TEMPORAL_ADDRESS → TEMPORAL_CLI_PATH → `temporal` on the PATH → the user's cache → the SDK's download → a build with Go.
- * Rejects with a message that names all of these.
+ * Finds a server or the program to start one. Tries, in this order: TEMPORAL_ADDRESS, TEMPORAL_CLI_PATH, `temporal` on the PATH, the user's
+ * cache, the SDK's download, a build with Go. Rejects with a message that names all of these.
  */
 export function resolveTemporal(
   options?: Pick<TemporalOptions, 'own' | 'log'>,
 ): Promise<{ kind: 'address'; address: string } | { kind: 'binary'; path: string }>;
 
-/** A Temporal server, ready for work. One that was started here dies with this process, however it ends, and does not keep it alive. */
+/** Resolves when the Temporal server is ready. One that was started here ends with this process, even after SIGKILL, and does not keep it alive. */
 export function startTemporal(options?: TemporalOptions): Promise<TemporalServer>;
 
-/** Those that the engine fills where they are registered; name to type. */
+/** The search attributes that the engine sets if they are registered; name to type. */
 export const searchAttributes: Record<string, string>;
 
-/** Server settings by key that every server of ours gets; deploy/dynamic-config.yaml has the same. */
-export const dynamicConfig: Record<string, number | boolean | string>;
+/** Settings by key of every server that is started here; deploy/dynamic-config.yaml has the same. */
+export const dynamicConfig: Record<string, number | boolean | string | string[]>;

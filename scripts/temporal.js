@@ -2,8 +2,8 @@
 // @ts-check
 'use strict';
 
-// Provides Temporal to the demo, the tests, `longhaul dev` and the bench: a server that is already there, or a development server of our own.
-// Dependency-free, so that it works before anything is installed. By hand: `node scripts/temporal.js` starts one and waits for Ctrl-C.
+// Provides Temporal to the demo, the tests, `longhaul dev` and the bench: an existing server, or a development server that it starts.
+// It has no dependencies, so it works before anything is installed. `node scripts/temporal.js` starts a server and waits for Ctrl-C.
 
 const net = require('node:net');
 const { guarded } = require('./guarded');
@@ -12,17 +12,20 @@ const { findBinary } = require('./temporal-binary');
 /** @typedef {import('./temporal').TemporalOptions} TemporalOptions */
 /** @typedef {import('./temporal').TemporalServer} TemporalServer */
 
-/** What every server of ours gets. Anything here can be overridden by the caller's `dynamicConfig`. */
+/** Settings of every server that is started here. The caller's `dynamicConfig` overrides them. */
 const dynamicConfig = {
-  // A shard polls its transfer queue 20 times a second by default, which paces a lone thread at 190 ms a turn instead of 20.
+  // By default a shard polls its transfer queue 20 times a second, so that a turn of a single thread takes 190 ms instead of 20 ms.
   'history.transferProcessorMaxPollRPS': 1_000,
   'system.enableActivityEagerExecution': true,
-  // What a killed worker's workflow task costs (10 s by default), for threads started by the CLI or the Web UI; a full replay fits many times over.
+  // How long the workflow task of a killed worker blocks a thread that the CLI or the Web UI started (10 s by default). Ample for a full replay.
   'history.defaultWorkflowTaskTimeout': '5s',
-  // Timers are rounded up to a second otherwise, and a death is noticed by two of them: a heartbeat that does not come, and a retry's wait.
+  // Timers are rounded up to a second by default. Recovery from a dead worker depends on two of them: the heartbeat timeout and the retry delay.
   'history.timerProcessorMaxTimeShift': '100ms',
-  // How long a reader's request waits for something to happen: 29 s, the most the server's own timeouts leave (20 s by default).
+  // How long a reader's long poll waits for new events (20 s by default). 29 s is the most that the server's own timeouts allow.
   'history.longPollExpirationInterval': '29s',
+  // The server also has an HTTP API, which can't be disabled and would accept requests of any web page to start a thread or to approve a call.
+  // Only the health check of docker-compose.yml uses this name; a development server listens on another port, so it refuses every request.
+  'frontend.httpAllowedHosts': ['127.0.0.1:7243'],
 };
 
 const searchAttributes = {
@@ -53,7 +56,8 @@ async function startTemporal(options = {}) {
 }
 
 /**
- * Ports are free when we look and may be taken when the server binds them, also those that it picks for itself: then it says so and ends, and we try again.
+ * A port that was free may be taken by the time the server binds it; the same holds for ports that the server chooses itself. The server then
+ * reports that and exits, and this tries again.
  * @param {string} binary @param {TemporalOptions} options @returns {Promise<TemporalServer>}
  */
 async function startServer(binary, options) {
@@ -82,7 +86,7 @@ async function launch(binary, ports, options) {
     isReady = () => resolve('ready');
   });
   const server = guarded(binary, serverArguments(ports, options), {
-    // The line comes when the server serves; and unlike an answer on the port, it is surely this server that says it.
+    // The server prints this line when it is ready. An answer on the port could come from another server.
     onLine: (line) => {
       if (/server:/i.test(line) && line.trimEnd().endsWith(`:${port}`)) isReady();
     },
@@ -97,8 +101,8 @@ async function launch(binary, ports, options) {
   if (first !== 'ready') {
     const { output, error, code } = await server.ended;
     return slow
-      ? `It was not ready after 60 s. ${output}`
-      : (error ?? (output.trim() || `It ended with exit code ${code} and said nothing.`));
+      ? `The server was not ready after 60 s. ${output}`
+      : (error ?? (output.trim() || `The server ended with exit code ${code} and without output.`));
   }
   const pid = await server.pid;
   server.background();
@@ -106,7 +110,7 @@ async function launch(binary, ports, options) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It is gone already.
+      // It has already exited.
     }
   };
   return {
@@ -118,7 +122,7 @@ async function launch(binary, ports, options) {
     ...(metricsPort && { metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` }),
     pid,
     ended: server.ended,
-    // SIGKILL: a polite stop drains for 2 to 3 seconds, and with a file nothing is lost either way.
+    // SIGKILL, because a graceful stop takes 2 to 3 seconds, and a database file loses nothing either way.
     async stop() {
       await server.kill();
     },
@@ -132,7 +136,7 @@ function serverArguments({ port, uiPort, metricsPort }, options) {
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
   if (metricsPort) args.push('--metrics-port', String(metricsPort));
   if (options.dbFilename) {
-    // Survives SIGKILL of the server, and three times as fast as the default pragmas.
+    // These pragmas survive SIGKILL of the server and are three times as fast as the default.
     args.push('--db-filename', options.dbFilename, '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal');
   }
   const config = { ...dynamicConfig, ...options.dynamicConfig };
@@ -154,7 +158,7 @@ function freePort() {
   });
 }
 
-/** Fails early and by name: what connects later would only say "unavailable", after its own deadline. @param {string} address @returns {Promise<void>} */
+/** Fails early with a clear message; a later connection would fail with "unavailable" after its deadline. @param {string} address @returns {Promise<void>} */
 function mustAnswer(address) {
   const [, host = '', port = ''] = /^(?:https?:\/\/)?(.*?)(?::(\d+))?\/?$/.exec(address) ?? [];
   return new Promise((resolve, reject) => {
@@ -186,7 +190,7 @@ async function main() {
       });
     }
   }
-  // Last: who reads the address may send a signal at once.
+  // Last, because a reader of the address may send a signal immediately.
   console.log(server.address);
   if (server.uiUrl) console.error(`Web UI: ${server.uiUrl}\nCtrl-C stops it.`);
 }

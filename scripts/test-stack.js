@@ -2,19 +2,19 @@
 // @ts-check
 'use strict';
 
-// `npm run test:stack`: what docker-compose.yml describes, run natively and then hurt. PostgreSQL comes from the system's package, the Temporal server
-// is built with Go into the user's cache (once: minutes), the worker runs from what the Dockerfile would put into its image.
-// Prints a line for each thing it checks, and `N passed, N failed` at the end. Nothing is left behind.
+// `npm run test:stack`: runs the services of docker-compose.yml natively, and kills them while an agent runs. PostgreSQL comes from the system's
+// package, the Temporal server is built with Go into the user's cache (once, which takes minutes), and the worker runs from the files that the
+// Dockerfile would put into its image. Prints a line for each check, and `N passed, N failed` at the end. Removes everything that it created.
 
 const fs = require('node:fs');
 const { installDependencies } = require('./install');
 
 async function main() {
   installDependencies();
-  // After the installation: these need it.
+  // These need the dependencies, so they are loaded after the installation.
   const { createChecks, StackNotUp } = require('./stack/checks');
   const checks = createChecks();
-  // A server or a provider that the caller has set must not be mistaken for ours.
+  // Ignore a server or a provider that is set in the caller's environment.
   for (const name of Object.keys(process.env)) if (/^(TEMPORAL_(?!CLI_PATH)|LONGHAUL_|OPENAI_)/.test(name)) delete process.env[name];
   try {
     await run(checks);
@@ -60,7 +60,7 @@ async function run(checks) {
 
   /** @type {ReturnType<typeof imageFolder> | undefined} */
   let image;
-  await must('the content of the image is made: the build, and production dependencies alone', () => {
+  await must('the content of the image is created: the build, and only production dependencies', () => {
     image = imageFolder();
     const { folder } = image;
     cleanUp.push(() => fs.rmSync(folder, { recursive: true, force: true }));

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Client, Connection, type ConnectionOptions, type WorkflowExecutionInfo } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { LonghaulError } from './client/errors';
 import { findSuspended, findThread, runMeant } from './client/find-thread';
 import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
-import { attributeOf, listThreads } from './client/list-filter';
+import { agentOf, listThreads, wordOf } from './client/list-filter';
+import type { ListedThread } from './client/listed-threads';
 import { persist } from './client/persist';
 import { patientConnection } from './client/reach';
 import type { DecisionSigner } from './client/signer';
@@ -30,25 +31,29 @@ export type { ParsedResult, StandardSchema } from './client/parse-output';
 export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
+export type { RefusalCode } from './core/refusal';
 
 export interface ClientOptions {
-  /** Where threads are started. Default LONGHAUL_TASK_QUEUE, else `longhaul`. */
+  /** The task queue on which threads are started. Default: LONGHAUL_TASK_QUEUE, or `longhaul`. */
   taskQueue?: string;
-  /** The worker's own bus, where it is in this process: deltas then come at once instead of about twice a second. */
+  /**
+   * The worker's own bus, if the worker runs in this process: deltas then arrive immediately. Without it, they arrive as often as the worker puts
+   * text into heartbeats (`WorkerOptions.liveTextMs`; by default never).
+   */
   bus?: StreamBus;
-  /** How long a request may wait for a worker. Milliseconds, default 10,000. */
+  /** How long a request waits for a worker, in milliseconds. Default 10,000. */
   requestTimeoutMs?: number;
   /**
-   * How long a request waits for a Temporal server that is away. Milliseconds, default 90,000. Readers of events and `result()` wait until
-   * they are told to stop.
+   * How long a request waits for an unavailable Temporal server, in milliseconds. Default 90,000. Event readers and `result()` wait without a
+   * limit, until their signal is aborted.
    */
   serverAwayMs?: number;
-  /** Signs decisions, outputs and answers, for workers that take no others. Default: none is signed. */
+  /** Signs decisions, outputs and answers, for workers that require signatures. Default: nothing is signed. */
   signer?: DecisionSigner;
 }
 
 export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {
-  /** The thread's id. The same id with the same request attaches to the thread there is; with another it is refused. */
+  /** The thread's id. If a thread with this id exists, the same request attaches to it; a different request is refused. Default: a random id. */
   id?: string;
   taskQueue?: string;
 }
@@ -56,16 +61,16 @@ export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {
 export interface ThreadSummary {
   id: string;
   agent: string;
-  /** Temporal's word for the workflow: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
+  /** The status of the workflow in Temporal: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
   execution: string;
-  /** Ours, where the search attributes are registered. */
+  /** The thread's own status. Absent if the search attributes are not registered. */
   status?: string;
   pendingTool?: string;
   startedAt: Date;
   closedAt?: Date;
 }
 
-/** Starts threads and finds them again. Needs no code of the agents. */
+/** Starts and finds threads. Does not need the code of the agents. */
 export class LonghaulClient {
   readonly taskQueue: string;
 
@@ -76,7 +81,10 @@ export class LonghaulClient {
     this.taskQueue = options.taskQueue ?? readConfig().taskQueue ?? defaultTaskQueue;
   }
 
-  /** Connects where the standard Temporal environment points, or where `connection` says. Rejects within about 5 s with `unreachable`. */
+  /**
+   * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them.
+   * @throws LonghaulError `unreachable`, within about 5 s
+   */
   static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
     const { connection, namespace, ...rest } = options;
     const environment = loadClientConnectConfig();
@@ -103,8 +111,8 @@ export class LonghaulClient {
   }
 
   /**
-   * Starts a thread. Safe to repeat with the same `id`. Needs no worker: the thread begins when one is up.
-   * @throws LonghaulError `invalid-input`, `thread-exists` (the id is taken by another request), `unreachable`
+   * Starts a thread. Safe to repeat with the same `id`. Needs no running worker: the thread begins when one is available.
+   * @throws LonghaulError `invalid-input`, `thread-exists` (a thread with this id was started with a different request), `unreachable`
    */
   async start(agent: string | { name: string }, input: Content, options: StartOptions = {}): Promise<Thread> {
     const { id = `thread_${randomUUID().slice(0, 13)}`, taskQueue = this.taskQueue, ...settings } = options;
@@ -113,7 +121,7 @@ export class LonghaulClient {
     const wrong = checkThreadId(id) ?? checkThreadInput(request);
     if (wrong) throw new LonghaulError('invalid-input', `The thread was not started: ${wrong}`);
     const digest = digestOf(request);
-    const task = textOf(input) || '(image)';
+    const task = textOf(input) || '(no text)';
     try {
       const begin = () =>
         this.temporal.workflow.start(workflowType, {
@@ -135,7 +143,7 @@ export class LonghaulClient {
   }
 
   /**
-   * A thread by its id. Asks nobody: one that does not exist is told by the first request.
+   * Returns the thread with this id. Sends no request: if the thread does not exist, its first request rejects.
    * @throws LonghaulError `invalid-input` (the id is blank)
    */
   attach(id: string): Thread {
@@ -145,24 +153,24 @@ export class LonghaulClient {
   }
 
   /**
-   * Threads, newest first. `query` is Temporal's list filter, added to ours.
+   * Lists threads, newest first. `query` is a list filter of Temporal, and is combined with the filter for threads. `limit`: default 50.
    * @throws LonghaulError `invalid-input` (the filter is blank, or the server did not understand it), `search-attributes-missing`
    */
   async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
     const found = await listThreads(this, { what: 'list', limit, ...(query !== undefined && { filter: query }) });
-    return found.map(summaryOf);
+    return Promise.all(found.map(summaryOf));
   }
 
   /**
-   * A thread by its id, by the id of a run, or by the correlation id of a suspension. The latter two are looked up in the index, which is
-   * a moment behind, knows of each thread its newest run, and finds no id with a double quote or a backslash.
+   * Finds a thread by its id, by the id of a run, or by the correlation id of a suspension. The latter two are looked up in Temporal's index. The
+   * index lags by a moment, has only the newest run of each thread, and can't find an id with a double quote or a backslash.
    * @throws LonghaulError `run-not-found`, `invalid-input` (the id is blank), `search-attributes-missing`
    */
   findThread(id: string): Promise<Thread> {
     return findThread(this, id);
   }
 
-  /** Ends a run, by its id or its thread's. @throws LonghaulError `run-not-found`, and as `Thread.cancel` */
+  /** Cancels a run, by its id or the id of its thread. @throws LonghaulError `run-not-found`, and the errors of `Thread.cancel` */
   async cancel(id: string, request: Omit<CancelRequest, 'runId'> & Once = {}): Promise<Receipt> {
     const thread = await findThread(this, id);
     const runId = await runMeant(thread, id);
@@ -170,8 +178,8 @@ export class LonghaulClient {
   }
 
   /**
-   * Replies to a suspension: the thread that rests for it goes on.
-   * @throws LonghaulError `run-not-found` (nothing waits for this reply), `invalid-input` (several threads do, or the id is blank), `search-attributes-missing`
+   * Replies to a suspended run, which then continues.
+   * @throws LonghaulError `run-not-found` (no thread waits for this reply), `invalid-input` (several threads do, or the id is blank), `search-attributes-missing`
    */
   async reply(correlationId: string, input: Content, options: Omit<SendOptions, 'correlationId'> = {}): Promise<Receipt> {
     const thread = await findSuspended(this, correlationId);
@@ -179,15 +187,15 @@ export class LonghaulClient {
   }
 
   /**
-   * What waits for someone in all threads, oldest first. The index tells which threads wait, each of them what for; one for which no worker
-   * is up is listed without `call`, and with a note.
+   * Lists everything in all threads that waits for a person or a reply, oldest first. Temporal's index says which threads wait; each of them is
+   * queried for its pending calls. A thread whose worker is not running is listed without `call`, with a note.
    * @throws LonghaulError `invalid-input` (a name in the filter is blank), `search-attributes-missing`
    */
   pending(filter: InboxFilter = {}): Promise<InboxItem[]> {
     return readInbox(this, filter);
   }
 
-  /** Readers and `result()` that are under way reject. */
+  /** Closes the connection. Pending event readers and `result()` calls reject. */
   async close(): Promise<void> {
     stopWatching(this.temporal);
     await this.temporal.connection.close();
@@ -204,14 +212,13 @@ export class LonghaulClient {
   }
 }
 
-function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
-  const attribute = (name: 'AgentName' | 'AgentStatus' | 'AgentPendingTool') => attributeOf(info, name) as string | undefined;
-  const status = attribute('AgentStatus');
-  const pendingTool = attribute('AgentPendingTool');
+async function summaryOf(info: ListedThread): Promise<ThreadSummary> {
+  const status = wordOf(info, 'status');
+  const pendingTool = wordOf(info, 'pendingTool');
   return {
     id: info.workflowId,
-    agent: String(info.memo?.agent ?? attribute('AgentName') ?? '?'),
-    execution: info.status.name,
+    agent: await agentOf(info),
+    execution: info.status,
     ...(status && { status }),
     ...(pendingTool && { pendingTool }),
     startedAt: info.startTime,
@@ -219,7 +226,7 @@ function summaryOf(info: WorkflowExecutionInfo): ThreadSummary {
   };
 }
 
-/** Tells requests apart, whatever the order of their keys. */
+/** Identifies a request, independent of the order of its keys. */
 function digestOf(value: unknown): string {
   return createHash('sha256')
     .update(sortedJson(value) ?? '')

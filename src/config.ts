@@ -1,7 +1,14 @@
-/** What the environment says. Nothing else in the project reads it. */
-export interface Config {
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+/** The model vendors whose key and address the environment holds. The first one with a key or an address is the default. */
+const vendors = ['openai', 'anthropic', 'google'] as const;
+export type Vendor = (typeof vendors)[number];
+
+/** The settings of the environment. Nothing else in the project reads environment variables. */
+export interface Config extends Record<Vendor, ProviderConfig> {
   openai: OpenAiConfig;
-  /** `TEMPORAL_ADDRESS`, where it is set: everything else of Temporal's environment is read by Temporal's own code. */
+  /** `TEMPORAL_ADDRESS`, if it is set. Temporal's own code reads the other Temporal variables. */
   temporalAddress?: string;
   /** `LONGHAUL_WORKSPACE`: the folder that tools work in. */
   workspace?: string;
@@ -11,34 +18,42 @@ export interface Config {
   agentsFile?: string;
   /** `LONGHAUL_MODEL`: the model of the built-in agent. */
   model?: string;
-  /** `LONGHAUL_PRICES`: a JSON file of what models cost, beside the list that comes with the package. */
+  /** `LONGHAUL_PRICES`: a JSON file of model prices, in addition to the list of the package. */
   pricesFile?: string;
-  /** `LONGHAUL_SIGNERS`: a JSON file of the people whose signed decisions a worker takes, and no others. */
+  /** `LONGHAUL_SIGNERS`: a JSON file of people. With it a worker accepts only their signed decisions. */
   signersFile?: string;
-  /** `LONGHAUL_LIVE_TEXT_MS`: how often a worker process puts the growing text of answers into heartbeats. */
+  /** `LONGHAUL_LIVE_TEXT_MS`: the interval at which a worker puts the growing text of answers into heartbeats, in milliseconds. */
   liveTextMs?: number;
-  /** `LONGHAUL_DRAIN_MS`: how long steps may go on after a worker process was told to stop. */
+  /** `LONGHAUL_DRAIN_MS`: how long running steps may continue after a worker process was told to stop, in milliseconds. */
   drainMs?: number;
-  /** `LLM_COST_LIMIT`: US dollars that a run may cost where its agent says nothing. 0 means nothing at all. */
+  /** `LLM_COST_LIMIT`: the cost limit of a run in US dollars, for agents that set none. 0 allows no cost at all. */
   costLimitUsd?: number;
   /** `LONGHAUL_MODE`: what the built-in agent may do without asking: `minimal`, `trusted` or `full-access`. */
   mode?: string;
-  /** `LONGHAUL_PASS_ENV`: names of variables that commands of the built-in agent are given. */
+  /** `LONGHAUL_PASS_ENV`: names of environment variables that are passed to commands of the built-in agent. */
   passEnv: string[];
 }
 
-export interface OpenAiConfig {
-  /** `OPENAI_API_KEY`. There for whoever asks for it by name: what is printed, copied or written as JSON is without it. */
+/** The address and the key of a model vendor. */
+export interface ProviderConfig {
+  /**
+   * `ANTHROPIC_API_KEY`; `GEMINI_API_KEY`, or `GOOGLE_API_KEY`. The property is not enumerable, so that it is left out when the object is printed,
+   * copied or written as JSON.
+   */
   apiKey?: string;
-  /** `OPENAI_BASE_URL`: any server that speaks OpenAI's Chat Completions. */
+  /** `ANTHROPIC_BASE_URL`; `GOOGLE_GEMINI_BASE_URL`. */
   baseUrl?: string;
+}
+
+/** `OPENAI_API_KEY`, and `OPENAI_BASE_URL` of any server that implements OpenAI's Chat Completions or Responses. */
+export interface OpenAiConfig extends ProviderConfig {
   /** `OPENAI_ORG_ID` */
   organization?: string;
   /** `OPENAI_PROJECT_ID` */
   project?: string;
 }
 
-/** A variable that is empty counts as unset: that is what `FOO= command` and an empty line in an env file mean. */
+/** Reads the environment. An empty variable counts as unset, because that is what `FOO= command` and an empty line in an env file mean. */
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const read = (name: string) => env[name]?.trim() || undefined;
   return {
@@ -47,6 +62,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
       organization: read('OPENAI_ORG_ID'),
       project: read('OPENAI_PROJECT_ID'),
     }),
+    anthropic: withKey(read('ANTHROPIC_API_KEY'), { baseUrl: read('ANTHROPIC_BASE_URL') }),
+    google: withKey(read('GEMINI_API_KEY') ?? read('GOOGLE_API_KEY'), { baseUrl: read('GOOGLE_GEMINI_BASE_URL') }),
     temporalAddress: read('TEMPORAL_ADDRESS'),
     workspace: read('LONGHAUL_WORKSPACE'),
     taskQueue: read('LONGHAUL_TASK_QUEUE'),
@@ -67,16 +84,31 @@ export function readSigningKeyFile(env: Record<string, string | undefined> = pro
   return env.LONGHAUL_SIGNING_KEY?.trim() || undefined;
 }
 
-/** `LONGHAUL_USER`: who answers at the command line, where `--by` does not say it. */
+/** `LONGHAUL_USER`: who answers at the command line, if `--by` is not given. */
 export function readUser(env: Record<string, string | undefined> = process.env): string | undefined {
   return env.LONGHAUL_USER?.trim() || undefined;
 }
 
-function withKey(apiKey: string | undefined, settings: OpenAiConfig): OpenAiConfig {
+/** The user's folder for program state: `XDG_STATE_HOME`, or the platform's usual folder. A relative path is ignored, as others could control it. */
+export function stateHome(env: Record<string, string | undefined> = process.env, platform = process.platform): string {
+  const absolute = (path: string | undefined) => (path !== undefined && isAbsolute(path) ? path : undefined);
+  const usual = {
+    darwin: () => join(homedir(), 'Library', 'Application Support'),
+    win32: () => absolute(env.LOCALAPPDATA) ?? join(homedir(), 'AppData', 'Local'),
+  }[platform as string];
+  return absolute(env.XDG_STATE_HOME) ?? usual?.() ?? join(homedir(), '.local', 'state');
+}
+
+/** The model vendors that have a key or an address. */
+export function usableVendors(config: Pick<Config, Vendor>): Vendor[] {
+  return vendors.filter((vendor) => config[vendor].apiKey || config[vendor].baseUrl);
+}
+
+function withKey<C extends ProviderConfig>(apiKey: string | undefined, settings: C): C {
   return Object.defineProperty(settings, 'apiKey', { get: () => apiKey, enumerable: false });
 }
 
-/** Variables of the environment by their names; one that is unset is left out. */
+/** The environment variables with these names. Unset ones are left out. */
 export function readVariables(names: readonly string[], env: Record<string, string | undefined> = process.env): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
@@ -97,7 +129,7 @@ function milliseconds(name: string, text: string | undefined): number | undefine
 
 /**
  * The version of a worker process: `TEMPORAL_DEPLOYMENT_NAME` and `TEMPORAL_WORKER_BUILD_ID`, as Temporal's Worker Controller sets them, and
- * `LONGHAUL_VERSIONING`. Not in `readConfig`: half of it is a mistake only where a worker runs.
+ * `LONGHAUL_VERSIONING`. It is not part of `readConfig`, because an incomplete version is an error only in a worker process.
  */
 export function readDeployment(
   env: Record<string, string | undefined> = process.env,

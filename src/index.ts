@@ -1,4 +1,4 @@
-/** What the package offers by its name; `longhaul/client` alone for processes that only start and watch threads. */
+/** The exports of the package `longhaul`. Processes that only start and watch threads can import `longhaul/client` instead. */
 export type { Agent, AgentDefinition } from './agents';
 export { createCoder, defineAgent } from './agents';
 export {
@@ -12,7 +12,9 @@ export {
   type InboxItem,
   LonghaulClient,
   LonghaulError,
+  type LonghaulErrorCode,
   type Refusal,
+  type RefusalCode,
   type SendOptions,
   type StartOptions,
   Thread,
@@ -20,12 +22,18 @@ export {
 export type { Attestation } from './core/attestation';
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';
 export { isDurable, isTerminal } from './core/event';
-export type { Content, Message, Part, Usage } from './core/message';
-export * from './core/projections';
+export type { AnswerPart, AssistantMessage, Content, Message, Part, ToolCall, ToolMessage, Usage, UserMessage } from './core/message';
+export { reasoningOf, refusalOf, textOf, toolCallsOf, wordsOf } from './core/message';
 export { defineHooks, type HookContext, type HookDefinitions, type Hooks } from './hooks';
+export { type AiSdkOptions, aiSdk } from './models/ai-sdk/client';
+export { type AnthropicOptions, anthropic } from './models/anthropic/client';
+export { type GoogleOptions, google } from './models/google/client';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
+export { type OpenAiOptions, openAi } from './models/openai/client';
+export { type OpenAiResponsesOptions, openAiResponses } from './models/openai-responses/client';
 export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';
+export * from './projections';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
 export {
   type ApprovalPolicy,

@@ -14,7 +14,7 @@ import { replay } from './replay';
 import { type Counts, countsOf } from './report';
 import type { Rig } from './rig';
 
-/** A thread that nothing happened in for so long is stuck; one that goes on is only slow, for as long as this. */
+/** A thread without progress for `stuckMs` is stuck. A thread that makes progress is only slow; the storm waits at most `calmMs` for it. */
 const stuckMs = 120_000;
 const calmMs = 900_000;
 
@@ -22,17 +22,17 @@ export interface Aftermath {
   evidence: Evidence;
   counts: Counts;
   violations: Violation[];
-  /** Writes down what is needed to look into what broke. */
+  /** Writes the evidence about the affected threads to files. */
   keep(violations: readonly Violation[]): void;
 }
 
-/** When the faults are over: every thread comes to rest, and then all that is left of it is read. */
+/** Runs after the faults: waits until every thread is idle or closed, and then collects the evidence. */
 export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => void): Promise<Aftermath> {
   const client = await openClient(rig.address);
   rig.pool.calm();
   rig.tellPeople('calm');
   const threads = await calmDown(client, () => plan.threads.filter(({ id }) => begunIn(rig.folder).has(id)), log);
-  const pids = rig.lines.flatMap((_, slot) => rig.pool.pidOf(slot) ?? []);
+  const pids = () => rig.lines.flatMap((_, slot) => rig.pool.pidOf(slot) ?? []);
   const idle = await idleWorkers(client, rig.taskQueue, pids);
   const readAt = Date.now();
   rig.tellPeople('stop');
@@ -59,7 +59,7 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
   log(`replayed ${replayed} histories`);
   await rig.pool.renew(0);
   const differing = await compareLogs(client, threads);
-  log('read every log again, from workers that remember nothing');
+  log('read every log again, from workers with empty caches');
   await client.connection.close();
 
   const evidence = { threads, carryAfter: plan.events, ...leftBehind(rig.folder) };
@@ -77,13 +77,13 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
   };
 }
 
-/** Until every thread is at rest, or patience is at its end; the rules then say which is not. */
+/** Waits until every thread is idle or closed, or until the time is over; the rules then report the threads that are not. */
 async function calmDown(client: Client, begun: () => ThreadPlan[], log: (line: string) => void): Promise<ThreadEvidence[]> {
   const began = Date.now();
   const done = new Map<string, ThreadEvidence>();
   const progress = new Map<string, { length: number; at: number }>();
   for (;;) {
-    // One may have been about to be started when the storm ended.
+    // A thread may have been started just as the storm ended.
     const threads = begun();
     const open = threads.filter(({ id }) => !done.has(id));
     const seen: ThreadEvidence[] = [];
@@ -101,7 +101,7 @@ async function calmDown(client: Client, begun: () => ThreadPlan[], log: (line: s
     const waits = open.some(({ id }) => !done.has(id) && Date.now() - (progress.get(id)?.at ?? began) < stuckMs);
     const late = !waits || Date.now() - began > calmMs;
     if (left === 0 || late) {
-      log(`calm: ${left} of ${threads.length} threads not at rest after ${((Date.now() - began) / 1_000).toFixed(0)} s`);
+      log(`calm: ${left} of ${threads.length} threads neither idle nor closed after ${((Date.now() - began) / 1_000).toFixed(0)} s`);
       const last = new Map(seen.map((thread) => [thread.id, thread]));
       return threads.flatMap(({ id }) => done.get(id) ?? last.get(id) ?? []);
     }
@@ -109,7 +109,7 @@ async function calmDown(client: Client, begun: () => ThreadPlan[], log: (line: s
   }
 }
 
-/** The log of a thread is the same for whoever reads it, whatever a worker remembers. */
+/** Checks that a log reads the same from workers with empty caches. */
 async function compareLogs(client: Client, threads: readonly ThreadEvidence[]): Promise<Violation[]> {
   const found: Violation[] = [];
   await each(threads, 6, async ({ id, log }) => {
@@ -121,7 +121,7 @@ async function compareLogs(client: Client, threads: readonly ThreadEvidence[]): 
       const what = `event ${at + 1} of ${log.length}, ${again.length}: ${JSON.stringify(log[at])?.slice(0, 300)} and then ${JSON.stringify(again[at])?.slice(0, 300)}`;
       found.push({ rule: 'log differs', thread: id, what });
     } catch (error) {
-      found.push({ rule: 'unreadable', thread: id, what: `from a worker that remembers nothing: ${words(error)}` });
+      found.push({ rule: 'unreadable', thread: id, what: `from a worker with an empty cache: ${words(error)}` });
     }
   });
   return found;

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { createAskHuman, defineTool, suspend, type Tool, type ToolContext } from '../src/tools';
-import { createShell } from '../src/tools/shell';
+import { createShell } from '../src/tools/built-in/shell';
 import { mayDieAt } from './kill-points';
 import { append, type LedgerLine, ledgerFile, takeEffect } from './ledger';
 import { tools as facts } from './tool-facts';
 
 const input = z.object({ n: z.string(), ms: z.number().int().min(0).max(60_000), edited: z.string().optional() });
-/** The second version of the agents knows one argument more. */
+/** The second version of the agents has one more argument. */
 const newer = input.extend({ note: z.string().optional() });
 type Input = z.output<typeof newer>;
 
-/** The tools of every agent. They write what they do into the ledger, and may end their process anywhere in it. */
+/** The tools of every agent. They record in the ledger what they do, and may kill their process at any kill point. */
 export function stormTools(folder: string, version: 1 | 2): Tool[] {
   const schema = version === 1 ? input : newer;
   const run = (name: string) => (args: Input, ctx: ToolContext) => work(folder, name, args, ctx);
@@ -50,7 +50,7 @@ export function stormTools(folder: string, version: 1 | 2): Tool[] {
 function sleeps(folder: string, schema: typeof input): Tool {
   return defineTool({
     name: 'sleeps',
-    description: 'Has the run rest until a reply comes.',
+    description: 'Suspends the run until a reply arrives.',
     input: schema,
     effect: 'keyed',
     async execute(args, ctx) {
@@ -84,7 +84,7 @@ async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx:
     append(ledgerFile(folder), { ...line, what: 'aborted', at: Date.now() });
     throw error;
   }
-  if (tool === 'fails') throw new Error(`${n} failed, as it does`);
+  if (tool === 'fails') throw new Error(`${n} failed, as this tool always does`);
   if (tool === 'flaky' && ctx.attempt === 1) throw new Error(`${n} failed the first time`);
   if (line.effect === 'keyed') takeEffect(folder, line);
   mayDieAt(folder, 'tool-after-effect');
@@ -94,11 +94,11 @@ async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx:
 }
 
 async function pause(ms: number, { signal, progress }: ToolContext): Promise<void> {
-  if (ms > 300) progress('at it');
+  if (ms > 300) progress('working');
   await new Promise<void>((resolve, reject) => {
     const aborted = () => {
       clearTimeout(timer);
-      reject(new Error('told to stop'));
+      reject(new Error('aborted'));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', aborted);

@@ -6,7 +6,7 @@ import { mayDieAt } from './kill-points';
 import { random } from './random';
 import { tools as facts } from './tool-facts';
 
-/** Every agent that a plan names. Version 2 has other instructions, other schemas and a hook more: what a deploy changes. */
+/** Every agent that a plan names. Version 2 has other instructions, other schemas and one more hook, as after a deploy. */
 export function stormAgents(folder: string, version: 1 | 2): Agent[] {
   const common = {
     model: 'storm-model',
@@ -35,7 +35,7 @@ export function stormAgents(folder: string, version: 1 | 2): Agent[] {
   ];
 }
 
-/** Hooks of every name; each looks on most of the time, and steps in now and then. */
+/** Hooks of every name; most of the time each does nothing, and now and then it intervenes. */
 function stormHooks(folder: string, version: 1 | 2): Hooks {
   type Step = (ctx: HookContext, input: never) => unknown;
   const steps: Record<string, Step> = {

@@ -6,7 +6,7 @@ import { workflowBundleOptions } from '../src/workflow-bundle';
 
 const out = join(__dirname, '../.longhaul/storm');
 
-/** What is started often is compiled once: a worker then takes a second to be up. */
+/** Compiles the storm once, because its processes start often; a worker then starts within a second. */
 export function build(): void {
   rmSync(out, { recursive: true, force: true });
   const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
@@ -14,12 +14,12 @@ export function build(): void {
   if (status !== 0) throw new Error(`The storm could not be compiled:\n${stdout}`);
 }
 
-/** Of a file of this folder, without its extension. */
+/** The path of the compiled file; `name` is a file of this folder, without its extension. */
 export function built(name: string): string {
   return join(out, 'storm', `${name}.js`);
 }
 
-/** The workflow code that every worker runs, made once. */
+/** Bundles the workflow code that every worker runs. Returns the bundle's path. */
 export async function bundle(folder: string): Promise<string> {
   const { code } = await bundleWorkflowCode({ ...workflowBundleOptions(), logger: new DefaultLogger('ERROR') });
   const path = join(folder, 'workflows.js');

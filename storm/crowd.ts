@@ -3,15 +3,15 @@ import type { PendingCall } from '../src/core/event';
 import { type JournalLine, journaled, type RequestKind } from './journal';
 import { random } from './random';
 
-/** What the people of one process share. */
+/** State that the people of one process share. */
 export interface Crowd {
   client: LonghaulClient;
   seed: number;
   journal: string;
   readersFile: string;
-  /** No more mischief: everything that waits is answered at once. */
+  /** The faults are over: people only answer whatever is pending, without delay. */
   calm: boolean;
-  /** Resolves after so long, or when a fault is about to strike, or the calm begins. */
+  /** Resolves after `ms`, or earlier when a fault is about to happen or the calm begins. */
   pause(ms: number): Promise<void>;
 }
 
@@ -21,11 +21,11 @@ export interface Ask
   kind: RequestKind;
   name: string;
   signal?: boolean;
-  /** Also sent a second time, at once, under the same id. */
+  /** Send it a second time concurrently, under the same id. */
   twice?: boolean;
 }
 
-/** A request by its name, as update with an id, or as a bare signal. */
+/** Sends a request by its name, as an update with an id, or as a plain signal. True if it was accepted. */
 export function ask({ client, journal }: Crowd, { signal, twice, ...intent }: Ask, payload: (mark: string) => object): Promise<boolean> {
   const via = signal ? 'signal' : 'update';
   const handle = client.temporal.workflow.getHandle(intent.thread);
@@ -67,7 +67,7 @@ function withoutCall(given: object): object {
   return rest;
 }
 
-/** Someone answers what waits, or lets it pass its deadline; who and how follows from seed, thread and call. */
+/** A person decides on a pending call, or lets its deadline pass; who and how follows from seed, thread and call. */
 export async function decide(crowd: Crowd, thread: string, call: PendingCall, round: number): Promise<void> {
   const { kind, toolCallId, dueAt, approvers = 1, votes = [] } = call;
   const rng = random(crowd.seed, thread, 'decide', toolCallId, round);
@@ -84,9 +84,12 @@ export async function decide(crowd: Crowd, thread: string, call: PendingCall, ro
   }
   if (kind === 'question' || kind === 'output') {
     const isError = rng.chance(0.1);
+    // A call that a limit hands out must be answered by its approvers; now and then someone else tries.
+    const groups = rng.chance(0.9) ? ['leads'] : [];
     return void (await ask(crowd, { ...common, kind: 'output', name: 'submitToolOutputs', by: 'ann' }, (mark) => ({
       outputs: [{ toolCallId, output: `answered ${mark}`, ...(isError && { isError }) }],
       by: 'ann',
+      groups,
     })));
   }
   const approved = crowd.calm ? mood.chance(0.8) : rng.chance(0.75);
@@ -97,7 +100,7 @@ export async function decide(crowd: Crowd, thread: string, call: PendingCall, ro
     ...(approved && kind === 'approval' && approvers === 1 && !edited && rng.chance(0.05) && { remember: 'thread' as const }),
     ...(!approved && kind === 'approval' && rng.chance(0.1) && { stop: true }),
   };
-  // Now and then someone who may not.
+  // Now and then someone who is not entitled to decide.
   const groups = rng.chance(0.9) ? ['leads'] : [];
   await ask(crowd, { ...common, kind: 'decision', name: 'approve', approved, by, edited }, (mark) => ({
     toolCallId,

@@ -5,7 +5,7 @@ import { append, readLines } from './ledger';
 
 export type RequestKind = 'start' | 'message' | 'decision' | 'output' | 'control';
 
-/** What people asked for, written before they do, and what they were told, after. */
+/** A request of a person: one line is written before it is sent, and one with the outcome after it. */
 export interface JournalLine {
   id: string;
   at: number;
@@ -13,18 +13,18 @@ export interface JournalLine {
   thread: string;
   kind: RequestKind;
   via: 'update' | 'signal';
-  /** Of the request: `sendMessage`, `approve`, … */
+  /** The request's name: `sendMessage`, `approve`, … */
   name: string;
-  /** Stands in the request's words, so that the log shows whose it is. */
+  /** Part of the request's text, so that the log shows which request an event belongs to. */
   mark: string;
   messageId?: string;
   toolCallId?: string;
   approved?: boolean;
   by?: string;
   edited?: boolean;
-  /** It makes no sense, and is to be refused. */
+  /** The request is invalid, and must be refused. */
   nonsense?: boolean;
-  /** Which of the plan's deeds, or which run. */
+  /** Index of the plan's deed, or of the run. */
   deed?: number;
   run?: number;
   error?: string;
@@ -32,7 +32,7 @@ export interface JournalLine {
 
 export type Intent = Omit<JournalLine, 'id' | 'at' | 'outcome' | 'mark' | 'error'> & { mark?: string };
 
-/** A request with its two lines. What it rejects with decides whether it was refused, or nobody knows. */
+/** Sends a request and writes its two lines. The error code decides whether it was refused or its outcome is unknown. True if it was accepted. */
 export async function journaled(file: string, intent: Intent, ask: (mark: string) => Promise<unknown>): Promise<boolean> {
   const id = randomBytes(6).toString('hex');
   const { mark = `req-${id}`, ...rest } = intent;
@@ -60,7 +60,7 @@ export function readJournal(folder: string): JournalLine[] {
   return files.flatMap((name) => readLines<JournalLine>(join(folder, name)));
 }
 
-/** The threads that somebody has tried to start. */
+/** The threads for which a start was attempted. */
 export function begunIn(folder: string): Set<string> {
   return new Set(readJournal(folder).flatMap(({ kind, thread }) => (kind === 'start' ? [thread] : [])));
 }

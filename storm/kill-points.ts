@@ -4,13 +4,13 @@ import type { KillPoint } from './plan-faults';
 
 const folderOf = (folder: string): string => join(folder, 'kill-points');
 
-/** Whoever comes to this point next ends there. */
+/** Arms a kill point: the next process that reaches it is killed there. */
 export function arm(folder: string, point: KillPoint): void {
   mkdirSync(folderOf(folder), { recursive: true });
   writeFileSync(join(folderOf(folder), point), '');
 }
 
-/** Nobody came. True where it was armed still. */
+/** Disarms a kill point. True if no process had reached it. */
 export function disarm(folder: string, point: KillPoint): boolean {
   try {
     unlinkSync(join(folderOf(folder), point));
@@ -25,7 +25,7 @@ export function disarmAll(folder: string): void {
   for (const name of readdirSync(folderOf(folder))) disarm(folder, name as KillPoint);
 }
 
-/** True for exactly one process of those that come here while it is armed. */
+/** True for exactly one of the processes that reach the point while it is armed. */
 export function claim(folder: string, point: KillPoint): boolean {
   const file = join(folderOf(folder), point);
   if (!existsSync(file)) return false;
@@ -37,7 +37,7 @@ export function claim(folder: string, point: KillPoint): boolean {
   }
 }
 
-/** Ends this process where the point is armed: without a word, as the kernel or a power failure would. */
+/** Kills this process if the point is armed: with SIGKILL, so that no handler runs, as after a power failure. */
 export function mayDieAt(folder: string, point: KillPoint): void {
   if (claim(folder, point)) process.kill(process.pid, 'SIGKILL');
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a tool writes outside, before and after it does something. */
+/** What a tool records outside the engine, before and after it does something. */
 export interface LedgerLine {
   what: 'begin' | 'end' | 'aborted';
   at: number;
@@ -13,20 +13,20 @@ export interface LedgerLine {
   effect: string;
   /** The engine's idempotency key. */
   key: string;
-  /** The model's own mark of the call: no two calls of a storm have the same. */
+  /** The model's mark of the call: unique in a storm. */
   n: string;
   attempt: number;
   pid: number;
-  /** Of the arguments, where a person edited them. */
+  /** The argument `edited`, if a person edited the arguments. */
   edited?: string;
 }
 
-/** Lines in a file: one write each, which the kernel keeps whole, whoever is killed. */
+/** Appends a line to a file with a single write, which stays whole when the process is killed. */
 export function append(file: string, line: object): void {
   appendFileSync(file, `${JSON.stringify(line)}\n`);
 }
 
-/** Every whole line; the last may be torn where its writer was killed in the middle. */
+/** Every complete line; the last may be incomplete if its writer was killed in the middle. */
 export function readLines<T>(file: string): T[] {
   if (!existsSync(file)) return [];
   const lines: T[] = [];
@@ -34,7 +34,7 @@ export function readLines<T>(file: string): T[] {
     try {
       if (line) lines.push(JSON.parse(line) as T);
     } catch {
-      // Torn: whoever wrote it did not live to rely on it.
+      // Incomplete: its writer was killed before it could rely on the line.
     }
   }
   return lines;
@@ -44,8 +44,8 @@ export const ledgerFile = (folder: string): string => join(folder, 'ledger.jsonl
 const effectsFolder = (folder: string): string => join(folder, 'effects');
 
 /**
- * A service that honours idempotency keys: the first request of a key takes effect, whole or not at all; later ones are told what it did.
- * True where this one took effect.
+ * A service that honours idempotency keys: the first request with a key takes effect, completely or not at all; later ones do not.
+ * True if this request took effect.
  */
 export function takeEffect(folder: string, { key, thread, call, tool, n }: LedgerLine): boolean {
   mkdirSync(effectsFolder(folder), { recursive: true });

@@ -6,7 +6,7 @@ import { readLines } from './ledger';
 import type { Deed, ThreadPlan } from './plan';
 import { random } from './random';
 
-/** The people around one thread: they start it, answer what waits, say more, and step in. Goes on where a process that was killed left off. */
+/** The people of one thread: they start it, decide on pending calls, send messages, and control it. Continues where a killed process stopped. */
 export async function accompany(crowd: Crowd, plan: ThreadPlan, stopped: () => boolean): Promise<void> {
   const { id } = plan;
   const before = readLines<JournalLine>(crowd.journal).filter(({ thread }) => thread === id);
@@ -24,7 +24,7 @@ export async function accompany(crowd: Crowd, plan: ThreadPlan, stopped: () => b
   let nextRun = Math.max(1, ...before.flatMap(({ run, outcome }) => (run === undefined ? [] : [outcome === 'accepted' ? run + 1 : run])));
   const tried = new Map<string, { at: number; round: number }>();
   for (let misses = 0; !stopped(); ) {
-    // A worker that remembers nothing replays the thread for each look.
+    // A worker without a cache replays the thread for each query.
     await crowd.pause(crowd.calm ? 500 : rng.between(1_500, 4_500));
     const due = crowd.calm ? [] : deeds.filter(({ at }) => startedAt + at <= Date.now());
     for (const { n, what } of due) {
@@ -93,7 +93,7 @@ async function isClosed({ client, id }: Thread): Promise<boolean> {
   return (await client.temporal.workflow.getHandle(id).describe()).status.name !== 'RUNNING';
 }
 
-/** One of the things that people do unasked. */
+/** Carries out one of the plan's deeds: what people do besides answering pending calls. */
 export async function act(crowd: Crowd, { id }: ThreadPlan, what: Deed, deed: number): Promise<void> {
   const rng = random(crowd.seed, id, 'deed', deed);
   const messageId = `said-${deed}`;

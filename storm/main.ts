@@ -22,7 +22,7 @@ async function main(): Promise<void> {
     return;
   }
   const broken = await storm(options, plan);
-  if (broken > 0) console.error(`\n${broken} broken. The same storm again: ${command}`);
+  if (broken > 0) console.error(`\n${broken} violations. To run the same storm again: ${command}`);
   process.exit(broken > 0 ? 1 : 0);
 }
 
@@ -33,7 +33,7 @@ async function storm(options: Options, plan: ReturnType<typeof makePlan>): Promi
   const log = (line: string) => console.log(`[${((Date.now() - began) / 1_000).toFixed(1)} s] ${line}`);
   const rig = await startRig(plan, options.kills, log);
   try {
-    log(`up; all that it writes is in ${rig.folder}, which is removed if nothing broke`);
+    log(`started; all files are in ${rig.folder}, which is removed if no guarantee was violated`);
     await strike(rig, plan.faults, options.minutes * 60_000, log);
     const { evidence, counts, violations: seen, keep } = await aftermath(rig, plan, log);
     await rig.stop();

@@ -6,7 +6,7 @@ import { makePlan } from './plan';
 import { answer, mishap, textOf, whoAsks } from './script';
 import { speak } from './talk';
 
-/** The provider, as a process of its own. It says what it was asked, and may end the worker that asks in the middle of its answer. */
+/** Arguments of the model process. It records the requests that it receives, and may kill the requesting worker in the middle of an answer. */
 export interface ModelArguments {
   seed: number;
   minutes: number;
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     attempts.set(key, attempt + 1);
     const reply = mishap(asked.seed, who, attempt, n) ?? answer(asked.seed, plans.get(who.thread), who, n, request);
     const authorization = server.requests[request.n]?.headers.authorization ?? '';
-    // The list would grow with the storm.
+    // Otherwise the list would grow without bound.
     delete (server.requests as unknown as Record<number, unknown>)[request.n];
     append(join(asked.folder, 'model.jsonl'), { n, at: Date.now(), ...who, saw: request.messages.slice(1).map(compact) });
     return mayKill(Number(/w\d+\.(\d+)/.exec(authorization)?.[1] ?? 0), reply);
@@ -37,14 +37,14 @@ async function main(): Promise<void> {
   speak({ url: () => server.url });
 }
 
-/** A message, short enough to be kept of every request. */
+/** A short form of a message, which is recorded for every request. */
 function compact(message: Parameters<typeof textOf>[0]): string[] {
   const text = textOf(message);
   if (message?.role === 'assistant') return ['a', ...(message.tool_calls ?? []).map(({ id }) => id), /#(m\d+)/.exec(text)?.[1] ?? ''];
   return message?.role === 'tool' ? ['t', message.tool_call_id ?? ''] : ['u', text.slice(0, 60)];
 }
 
-/** The reply as it goes on the wire, and the end of who asked for it, where that is wanted. */
+/** Returns the reply to send, and kills the requesting worker if a kill point of the model is armed. */
 function mayKill(pid: number, reply: Reply): Reply {
   if (pid === 0) return reply;
   const end = (ms: number) =>
@@ -52,7 +52,7 @@ function mayKill(pid: number, reply: Reply): Reply {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It is gone already.
+        // It has already exited.
       }
     }, ms);
   if (claim(asked.folder, 'model-first-byte')) end(1);

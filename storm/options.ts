@@ -5,17 +5,17 @@ export interface Options {
   seed: number;
   kills: number;
   workers: number;
-  /** Print the plan and end. */
+  /** Print the plan and exit. */
   plan: boolean;
 }
 
 const usage = 'npm run storm [-- --minutes N --seed S --kills K --workers W --plan]';
 const killsPerMinute = 10;
 
-/** What was given makes no storm. */
+/** The command line is invalid. */
 export class WrongOption extends Error {}
 
-/** Throws a `WrongOption` that names the option, what was given and what is wanted. */
+/** Parses the command line. Throws a `WrongOption` that names the option, its value and what is valid. */
 export function readOptions(args: string[], makeSeed: () => number = () => Math.floor(Math.random() * 2 ** 31)): Options {
   const text = { type: 'string' } as const;
   let values: Record<string, string | boolean | undefined>;
@@ -42,7 +42,7 @@ export function readOptions(args: string[], makeSeed: () => number = () => Math.
   };
 }
 
-/** What repeats the storm. */
+/** The command that repeats the storm. */
 export function commandOf({ minutes, seed, kills, workers }: Options): string {
   return `npm run storm -- --minutes ${minutes} --seed ${seed} --kills ${kills} --workers ${workers}`;
 }

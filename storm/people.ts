@@ -8,7 +8,7 @@ import { makePlan } from './plan';
 import { read } from './readers';
 import { speak } from './talk';
 
-/** The people of a part of the threads, and their readers, as a process that may be killed in the middle of a request. */
+/** Arguments of a process with the people and readers of a part of the threads. It may be killed in the middle of a request. */
 export interface PeopleArguments {
   seed: number;
   minutes: number;
@@ -23,7 +23,7 @@ export interface PeopleArguments {
   began: number;
 }
 
-/** Threads at once. */
+/** How many threads one process handles at the same time. */
 const most = 20;
 
 const given = JSON.parse(process.argv[2] ?? '{}') as PeopleArguments;
@@ -65,16 +65,16 @@ async function main(): Promise<void> {
   crowd = { client, seed: given.seed, journal, readersFile, calm: false, pause };
   const mine = makePlan(given).threads.filter((_, i) => i % given.crowds === given.crowd);
   const over = () => stopped;
-  // By a process before this one, which was killed.
+  // Threads that an earlier process, which was killed, has started.
   const begun = begunIn(given.folder);
   const leftFile = join(given.folder, `left-${given.crowd}.jsonl`);
   const left = new Set(readLines<{ thread: string }>(leftFile).map(({ thread }) => thread));
   for (const plan of mine) {
     if (left.has(plan.id)) continue;
     while (given.began + plan.at > Date.now() && !crowd.calm) await pause(given.began + plan.at - Date.now());
-    // However slow the machine is, so many at once are enough.
+    // Limits the load on a slow machine.
     while (atWork >= most && !crowd.calm) await pause(200);
-    // When the storm is over, nothing new is begun: it would meet no fault.
+    // When the faults are over, start no new threads, because they would meet none.
     if (crowd.calm && !begun.has(plan.id)) continue;
     atWork++;
     const readers = Array.from({ length: plan.readers }, (_, reader) => read(crowd as Crowd, plan, reader, over).catch(() => undefined));
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
 }
 
 speak({
-  /** A fault is about to strike: whoever waits acts now. */
+  /** A fault is about to happen: all waiting people act now. */
   burst: wake,
   calm: () => {
     if (crowd) crowd.calm = true;

@@ -1,6 +1,6 @@
 import { type Random, random } from './random';
 
-/** Where a process may end itself: in its own code, at a moment that no clock would hit. */
+/** Where a process may kill itself: at points in its own code that a timed kill would practically never hit. */
 export const killPoints = [
   'tool-before-begin',
   'tool-after-begin',
@@ -29,12 +29,12 @@ export type Fault = { at: number } & (
   | { kind: 'deploy' }
 );
 
-/** How many in a minute, beside the kills of workers, which are asked for. */
+/** How many of each per minute. The number of worker kills is an option instead. */
 const perMinute = { freeze: 0.8, 'kill-server': 0.8, 'kill-people': 1, wire: 2.2, deploy: 0.5 };
 
 export function planFaults(seed: number, ms: number, kills: number, workers: number): Fault[] {
   const rng = random(seed, 'faults');
-  // The first seconds are for the workers to come up, the last for what was broken to show.
+  // No faults in the first seconds, so that the workers can start.
   const from = Math.min(4_000, ms / 10);
   const when = () => Math.round(from + rng.next() * (ms - from));
   const faults: Fault[] = [];
@@ -56,7 +56,7 @@ export function planFaults(seed: number, ms: number, kills: number, workers: num
 function other(kind: keyof typeof perMinute, at: number, rng: Random, workers: number): Fault {
   switch (kind) {
     case 'freeze':
-      // Longer than every timeout now and then: the patient heartbeat is 30 s.
+      // Now and then longer than the heartbeat timeouts of retried steps, but shorter than the 60 s of `once` calls.
       return {
         at,
         kind,

@@ -11,11 +11,11 @@ export interface ThreadPlan {
   agent: string;
   kind: string;
   mode: 'one-shot' | 'conversation';
-  /** Runs that people ask for: 1 of a one-shot thread. */
+  /** Number of runs that people start: 1 for a one-shot thread. */
   runs: number;
-  /** Tool turns of a run, at most. */
+  /** Maximum number of tool turns in a run. */
   turns: number;
-  /** What people do beside answering what waits, and when, from the thread's start. */
+  /** What people do besides answering pending calls, and when, in milliseconds from the thread's start. */
   deeds: { at: number; what: Deed }[];
   readers: number;
 }
@@ -26,7 +26,7 @@ export interface Plan {
   seed: number;
   minutes: number;
   workers: number;
-  /** Continue as new after so many events of an execution. */
+  /** An execution continues as new after this many events. */
   events: number;
   threads: ThreadPlan[];
   faults: Fault[];
@@ -35,7 +35,7 @@ export interface Plan {
 
 const threadsPerMinute = 60;
 
-/** The same seed, length and numbers give the same plan, on every machine. */
+/** The same seed, length and numbers give the same plan on every machine. */
 export function makePlan({ seed, minutes, kills, workers }: { seed: number; minutes: number; kills: number; workers: number }): Plan {
   const ms = Math.round(minutes * 60_000);
   const threads: ThreadPlan[] = [];
@@ -65,7 +65,7 @@ const deedWeights: Record<Deed, number> = {
   stale: 1,
 };
 
-/** Those who try out a way to end, or to be asked, live in agents of their own. */
+/** Agents by kind of thread. Each way to end a run, and each way to ask people, has an agent of its own. */
 const agentsOf: Readonly<Record<string, readonly string[]>> = {
   quick: ['plain', 'plain', 'plain', 'sequential', 'parallel', 'hooked', 'structured'],
   asking: ['plain', 'parallel', 'hooked', 'begging'],
@@ -80,7 +80,7 @@ function planThread(seed: number, index: number, at: number): ThreadPlan {
   const kind = rng.weigh({ quick: 10, asking: 5, behind: 1.5, sleeping: 1, shelling: 0.5, all: 5 });
   const agent = rng.pick(agentsOf[kind] as readonly string[]);
   const mode = rng.chance(0.35) ? 'conversation' : 'one-shot';
-  // A few that go on for long, over many executions.
+  // A few long ones, over many executions.
   const long = rng.chance(0.06);
   const runs = mode === 'conversation' ? (long ? rng.between(6, 12) : rng.between(1, 3)) : 1;
   const turns = long ? rng.between(6, 14) : rng.between(1, 4);

@@ -15,28 +15,28 @@ export interface End {
 
 export interface Pool {
   ends: End[];
-  /** The worker that is in a slot now, or undefined where none is. */
+  /** The process id of the worker that is in a slot now, or undefined if the slot is empty. */
   pidOf(slot: number): number | undefined;
   kill(slot: number): void;
   freeze(slot: number, ms: number): void;
-  /** One after another is told to stop and makes way for one of the other version. */
+  /** Drains the workers one after another and replaces each by one of the other version. */
   deploy(): Promise<void>;
-  /** From now on every slot has a healthy worker, at once. */
+  /** From now on every slot is filled with a healthy worker without delay. */
   calm(): void;
-  /** All workers drained and begun anew, with so many workflows in memory. */
+  /** Drains all workers and starts new ones, each with a cache of `cached` workflows. */
   renew(cached: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 export type PoolOptions = Omit<WorkerArguments, 'slot' | 'version' | 'address' | 'cached' | 'transcripts'> & {
   seed: number;
-  /** Each slot has a line of its own. */
+  /** Addresses of the proxies, one for each slot. */
   addresses: string[];
 };
 
 const drainPatienceMs = 30_000;
 
-/** Keeps a worker process in every slot, whatever ends it. One more is always started ahead. */
+/** Keeps a worker process in every slot and replaces it whenever it ends. One spare process is always started in advance. */
 export function startPool({ seed, addresses, ...common }: PoolOptions): Pool {
   const ends: End[] = [];
   const slots: (Child | undefined)[] = addresses.map(() => undefined);
@@ -97,7 +97,7 @@ export function startPool({ seed, addresses, ...common }: PoolOptions): Pool {
     ends,
     pidOf: (slot) => slots[slot]?.pid,
     kill(slot) {
-      // Where the slot is empty at the moment, the next: a kill is not to be lost.
+      // If the slot is empty at the moment, kill the next, so that the number of kills stays as planned.
       const all = [...slots.slice(slot), ...slots.slice(0, slot)];
       all.find((child) => child && !child.isGone())?.signal('SIGKILL');
     },

@@ -5,7 +5,7 @@ import type { Wire } from './plan-faults';
 export interface BadLine {
   port: number;
   address: string;
-  /** From now on, for connections that are open and for new ones, until `heal`. `delayMs`: each way. */
+  /** Disturbs open connections and new ones until `heal`. `delayMs` applies to each direction. */
   disturb(how: Wire, delayMs?: number): void;
   heal(): void;
   connections(): number;
@@ -13,13 +13,13 @@ export interface BadLine {
 }
 
 /**
- * A TCP proxy with a bad line.
- * - `delay`: every byte comes later, in order.
- * - `hold`: nothing comes until it heals, then all of it: a network that was parted.
- * - `drop`: bytes are swallowed for good, without a word; connections of that time stay dead, new ones work once it heals.
+ * A TCP proxy that simulates a bad network.
+ * - `delay`: every byte arrives later, in order.
+ * - `hold`: nothing arrives until `heal`, then everything does: a network partition.
+ * - `drop`: bytes are dropped silently; connections that were open then stay dead, and new ones work after `heal`.
  * - `cut`: open connections are reset. New ones work.
- * - `half-open`: the server's side is closed, the client is not told. New ones work.
- * - `refuse`: open connections are reset, and new ones until it heals.
+ * - `half-open`: the server's side is closed, and the client is not notified. New connections work.
+ * - `refuse`: open connections are reset, and so are new ones until `heal`.
  */
 export async function startProxy(target: number, port = 0): Promise<BadLine> {
   const lines = new Set<Line>();
@@ -101,7 +101,7 @@ function openLine(client: Socket, target: number, over: () => void): Line {
   };
 }
 
-/** One direction, whose pieces leave in the order in which they came. */
+/** One direction of a connection; it keeps the order of the data. */
 function way(from: Socket, to: Socket) {
   let dead = false;
   let held = false;

@@ -1,4 +1,4 @@
-/** A generator that the same names always give the same numbers. Nothing in a plan is decided by anything else. */
+/** A random number generator, seeded by names: the same names give the same numbers. It makes every random choice of a plan. */
 export interface Random {
   /** 0 to below 1. */
   next(): number;

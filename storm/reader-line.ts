@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** What a reader saw, to be compared with the log. */
+/** An event that a reader received, for comparison with the log. */
 export interface ReaderLine {
   thread: string;
-  /** One of the thread's readers, in one process: it begins anew where that was killed. */
+  /** One of the thread's readers in one process; after the process was killed it starts from the beginning under another name. */
   reader: string;
-  /** Where it asked to begin. */
+  /** The `seq` that it started to read from. */
   from: number;
   seq: number;
   type: string;
@@ -13,7 +13,7 @@ export interface ReaderLine {
   hash: string;
 }
 
-/** Of an event, but for what a message gains when it is taken in: a reader may have seen it while it waited. */
+/** Hash of an event without the fields that a message gains when it is taken in, because a reader may have seen the message before that. */
 export function hashOf(event: object): string {
   const text = JSON.stringify(event, function (this: { role?: unknown }, key, value) {
     return this.role !== undefined && (key === 'runId' || key === 'stepId') ? undefined : value;

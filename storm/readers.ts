@@ -5,7 +5,7 @@ import type { ThreadPlan } from './plan';
 import { random } from './random';
 import { hashOf, type ReaderLine } from './reader-line';
 
-/** Reads a thread from somewhere in its log, goes away now and then, and comes back where it was. */
+/** Reads a thread from any position in its log; now and then it disconnects, and continues at the same position. */
 export async function read(crowd: Crowd, { id }: ThreadPlan, reader: number, stopped: () => boolean): Promise<void> {
   const rng = random(crowd.seed, id, 'reader', reader);
   let next = rng.chance(0.6) ? 1 : rng.between(2, 30);
@@ -21,7 +21,7 @@ export async function read(crowd: Crowd, { id }: ThreadPlan, reader: number, sto
       }
       if (!leave.signal.aborted) return;
     } catch {
-      // Not there yet, or nobody is: it asks again.
+      // The thread does not exist yet, or no worker answers: retry.
     }
     await Promise.race([patience, crowd.pause(rng.between(200, 2_000))]);
   }

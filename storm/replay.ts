@@ -3,7 +3,7 @@ import { replayHistories } from '../src/testing/replay';
 import type { Violation } from './check/evidence';
 import type { History } from './check/gather';
 
-/** Replays histories against the workflow code as it is now: the one thing of which only the SDK can say whether it is right. */
+/** Replays histories with the current workflow code. This is the only check that uses the engine and the SDK. */
 export async function replay(
   codePath: string,
   histories: readonly { workflowId: string; history: History }[],

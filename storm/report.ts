@@ -1,7 +1,8 @@
 import type { Evidence, Violation } from './check/evidence';
+import { tasksFailedBySdk } from './check/rest';
 import type { End } from './pool';
 
-/** What ran, counted from what was left behind. */
+/** What ran, counted from the evidence. */
 export interface Counts {
   threads: number;
   executions: number;
@@ -15,9 +16,10 @@ export interface Counts {
   'tool effects': number;
   'model requests': number;
   'requests of people': number;
-  'requests whose answer was lost': number;
+  'requests without a response': number;
   'events in logs': number;
   'events seen by readers': number;
+  'workflow tasks that the SDK failed and retried': number;
 }
 
 export function countsOf(
@@ -37,28 +39,29 @@ export function countsOf(
     'tool effects': effects.length + ledger.filter(({ what, effect }) => what === 'end' && effect !== 'keyed').length,
     'model requests': model.length,
     'requests of people': intended,
-    'requests whose answer was lost': intended - answered,
+    'requests without a response': intended - answered,
     'events in logs': threads.reduce((sum, { log }) => sum + (log?.length ?? 0), 0),
     'events seen by readers': readers.length,
+    'workflow tasks that the SDK failed and retried': tasksFailedBySdk({ threads }),
   };
 }
 
-/** Every guarantee has its row, also where nothing broke it. */
+/** Every guarantee has a row, even without violations. */
 const guarantees = [
   'wedged',
   'diverged',
   'failed task',
   'effect doubled',
   'effect lost',
-  'effect without leave',
+  'effect without approval',
   'key shared',
   'message lost',
   'message doubled',
-  'message from nobody',
+  'message without a sender',
   'decision lost',
   'decision doubled',
-  'decision from nobody',
-  'decision against its answer',
+  'decision without a sender',
+  'refused decision applied',
   'request lost',
   'cancel without effect',
   'I2',
@@ -73,7 +76,7 @@ const guarantees = [
   'worker does not poll',
 ];
 
-/** Markdown, as docs/reliability.md has it. */
+/** The report as Markdown; docs/reliability.md explains its rows. */
 export function report(counts: Counts, violations: readonly Violation[], command: string): string {
   const rows = (entries: [string, number][]) => entries.map(([name, value]) => `| ${name} | ${value.toLocaleString('en-US')} |`);
   const broken = guarantees.map((rule): [string, number] => [rule, violations.filter((one) => one.rule === rule).length]);
@@ -84,7 +87,7 @@ export function report(counts: Counts, violations: readonly Violation[], command
     '| --- | ---: |',
     ...rows(Object.entries(counts)),
     '',
-    '| what broke | |',
+    '| violations | |',
     '| --- | ---: |',
     ...rows(broken),
   ].join('\n');

@@ -12,26 +12,26 @@ import { type Child, startChild } from './talk';
 export interface Rig {
   folder: string;
   codePath: string;
-  /** Of the server itself, past every bad line. */
+  /** The address of the server itself, without a proxy. */
   address: string;
   taskQueue: string;
   pool: Pool;
-  /** A line for each worker's slot, and the last for people. */
+  /** A proxy for each worker slot. */
   lines: BadLine[];
   peopleLine: BadLine;
-  /** SIGKILL of the server, and up again after so long with its data. */
+  /** Sends SIGKILL to the server, and restarts it with its data after `downMs`. */
   killServer(downMs: number): Promise<void>;
   serverKills(): number;
   peopleKills(): number;
   killPeople(crowd: number): void;
   tellPeople(what: 'burst' | 'calm' | 'stop'): void;
-  /** Resolves when every process of people has nothing to do any more, or after so long. */
+  /** Kills all processes, and resolves when the server has stopped. */
   stop(): Promise<void>;
 }
 
 export const crowds = 2;
 
-/** Server, lines, model, workers and people, each a process of its own. */
+/** Starts the server, the proxies, the model, the workers and the people; each except the proxies is a process of its own. */
 export async function startRig(plan: Plan, kills: number, log: (line: string) => void): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-storm-'));
   const taskQueue = 'storm';
@@ -67,7 +67,7 @@ export async function startRig(plan: Plan, kills: number, log: (line: string) =>
     void child.gone.then(({ code, signal }) => {
       if (closing) return;
       if (signal === 'SIGKILL') peopleKills++;
-      else log(`people ${crowd} ended by themselves (${signal ?? code}): ${child.said()}`);
+      else log(`people process ${crowd} exited unexpectedly (${signal ?? code}): ${child.said()}`);
       setTimeout(() => !closing && gather(crowd), 300);
     });
   };
@@ -111,7 +111,7 @@ async function startServer(folder: string, log: (line: string) => void) {
   return {
     address: () => server.address,
     kills: () => kills,
-    /** One after another: a server that is coming up is let up first. */
+    /** Restarts run one after another: a server that is starting is first allowed to start. */
     restart(downMs: number): Promise<void> {
       coming = coming.then(async () => {
         kills++;

@@ -7,11 +7,11 @@ import { pickTool, tools } from './tool-facts';
 export interface Asked {
   thread: string;
   run: number;
-  /** Within the run that people asked for, from 0. */
+  /** Within the run that people started, from 0. */
   turn: number;
 }
 
-/** Whose request it is: the thread stands in the instructions, the run in the newest message that begins one. */
+/** Which thread, run and turn a request belongs to: the instructions name the thread, and the newest message that starts a run names the run. */
 export function whoAsks(messages: readonly WireMessage[]): Asked {
   const thread = /thread=(\S+)/.exec(textOf(messages[0]))?.[1] ?? '';
   const begins = messages.findLastIndex((m) => m.role === 'user' && /\bgo \d+/.test(textOf(m)));
@@ -21,8 +21,8 @@ export function whoAsks(messages: readonly WireMessage[]): Asked {
 }
 
 /**
- * What the model says: which tools, and when it is done, follow from seed, thread, run and turn. `n` marks this one answer, so that two
- * attempts at the same turn never say the same.
+ * The model's answer. Which tools it calls, and when it is done, follows from seed, thread, run and turn. `n` marks this answer, so that two
+ * attempts at the same turn never give the same answer.
  */
 export function answer(
   seed: number,
@@ -41,7 +41,7 @@ function content(rng: Random, plan: ThreadPlan | undefined, turn: number, n: str
   if (!hasTools) return say(`In short: it is done. #${n}`);
   const turns = rng.between(1, plan?.turns ?? 1);
   if (plan && turn < turns && turn < plan.turns) {
-    // A provider that numbers its calls anew in every answer, now and then.
+    // Now and then a provider that restarts the numbers of its calls in every answer.
     const numbered = rng.chance(0.1);
     const calls = Array.from({ length: rng.weigh({ 1: 6, 2: 3, 3: 2, 5: 1 }) as unknown as number }, (_, i) =>
       call(rng, plan.kind, n, i, numbered),
@@ -59,14 +59,14 @@ function call(rng: Random, kind: string, n: string, i: number, numbered: boolean
   const name = pickTool(rng, kind);
   if (rng.chance(0.02)) return { id, name, rawArguments: '{"n":' };
   if (name === 'ask_human') return { id, name, args: { question: `Which of them, ${n}.${i}?` } };
-  // What it starts must end with it, also where the worker is killed.
+  // Its processes must end with it, even when the worker is killed.
   if (name === 'shell')
     return { id, name, args: { command: `sleep 0.${rng.between(1, 9)}; echo ${n}.${i}; sleep ${rng.between(1, 4)}`, timeout: 10 } };
   const [low, high] = tools[name]?.ms ?? [0, 0];
   return { id, name, args: { n: `${n}.${i}`, ms: rng.between(low, high) } };
 }
 
-/** What the provider does instead of an answer, for the first attempts at some turns. */
+/** The failure that the provider returns instead of an answer, for the first attempts at some turns. */
 export function mishap(seed: number, { thread, run, turn }: Asked, attempt: number, n: string): Reply | undefined {
   const rng = random(seed, thread, 'mishap', run, turn);
   if (!rng.chance(0.08) || attempt >= rng.between(1, 2)) return undefined;

@@ -2,7 +2,7 @@ import { arm, disarm, disarmAll } from './kill-points';
 import type { Fault } from './plan-faults';
 import type { Rig } from './rig';
 
-/** Carries the plan's faults out, each at its time. Resolves when the last has been, and nothing of them is left. */
+/** Injects the plan's faults, each at its time. Resolves after the last, when all their effects have been removed. */
 export async function strike(rig: Rig, faults: readonly Fault[], ms: number, log: (line: string) => void): Promise<void> {
   const began = Date.now();
   const going: Promise<unknown>[] = [];
@@ -24,7 +24,7 @@ function words({ at: _, kind, ...more }: Fault): string {
 async function one(rig: Rig, fault: Fault): Promise<void> {
   const { pool } = rig;
   if ('burst' in fault && fault.burst) {
-    // What people ask for in this moment meets the kill.
+    // Requests of people coincide with the kill.
     rig.tellPeople('burst');
     await until(Date.now() + (fault.at % 25));
   }
@@ -37,7 +37,7 @@ async function one(rig: Rig, fault: Fault): Promise<void> {
     case 'kill-at': {
       arm(rig.folder, fault.point);
       await until(Date.now() + 6_000);
-      // Nobody came there: the kill is not to be missed.
+      // No process reached the point, so kill a worker, so that the number of kills stays as planned.
       if (disarm(rig.folder, fault.point)) pool.kill(fault.at % rig.lines.length);
       return;
     }

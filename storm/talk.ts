@@ -1,19 +1,19 @@
 import { fork } from 'node:child_process';
 
-/** A process of the storm, as its controller sees it. */
+/** A child process of the storm, with request and response over its IPC channel. */
 export interface Child {
   pid: number;
-  /** With the signal that ended it, or its exit code. */
+  /** Resolves when it has exited, with its exit code or the signal that ended it. */
   gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   isGone(): boolean;
-  /** Rejects when it ends before it answers. */
+  /** Sends a request and resolves with its answer. Rejects if the process exits before it answers. */
   ask<T>(question: string, payload?: unknown): Promise<T>;
-  /** Without an answer. */
+  /** Sends a request without waiting for an answer. */
   tell(question: string, payload?: unknown): void;
-  /** SIGKILL, also where it is stopped. */
+  /** Sends SIGKILL, which also ends a stopped process, and waits for its exit. */
   kill(): Promise<void>;
   signal(name: NodeJS.Signals): void;
-  /** The last of what it wrote to standard error. */
+  /** The end of its standard error. */
   said(): string;
 }
 
@@ -67,7 +67,7 @@ export function startChild(file: string, args: string[], env: NodeJS.ProcessEnv 
   };
 }
 
-/** The other end: answers until whoever started it is gone. */
+/** The child's end of the channel: answers requests until the parent has exited. */
 export function speak(answers: Answers): void {
   process.on('disconnect', () => process.exit());
   process.on('message', async ({ id, question, payload }: { id: number; question: string; payload: never }) => {

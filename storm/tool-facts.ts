@@ -1,18 +1,18 @@
 import type { Random } from './random';
 
-/** What the checker, the model and the tools themselves know of a tool. No code of the engine: the checker reads this. */
+/** Facts about a tool, for the checker, the model and the tools themselves. Uses no engine code, because the checker reads it. */
 export interface ToolFacts {
   effect: 'pure' | 'keyed' | 'once';
-  /** It may not begin before this many people, or a deadline or rule that says so, let it. */
+  /** It may begin only after this many people approved it, or a deadline or a remembered rule did. */
   approvers?: number;
-  /** At its deadline it is let through without anybody. */
+  /** Its deadline approves it. */
   approvesItself?: true;
-  /** Answered from outside; it never begins. */
+  /** Answered from outside; the engine never runs it. */
   outside?: true;
   background?: true;
-  /** Milliseconds that a call takes, from and to. */
+  /** How long a call takes, in milliseconds: minimum and maximum. */
   ms: [number, number];
-  /** How often the model calls it, beside the others. */
+  /** How often the model calls it, relative to the others. */
   weight: number;
 }
 

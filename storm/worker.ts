@@ -4,7 +4,7 @@ import { createWorker } from '../src/worker';
 import { stormAgents } from './agents';
 import { speak } from './talk';
 
-/** What a worker process is told when it is to begin. Until then it waits with its code loaded, so that it takes over at once. */
+/** Arguments with which a worker process begins. Until then it waits with its code loaded, so that it can take over immediately. */
 export interface WorkerArguments {
   slot: number;
   version: 1 | 2;
@@ -13,9 +13,9 @@ export interface WorkerArguments {
   modelUrl: string;
   codePath: string;
   folder: string;
-  /** Workflows kept in memory. */
+  /** Size of the workflow cache. */
   cached: number;
-  /** Characters of transcripts kept in memory. */
+  /** Size of the transcript cache, in characters. */
   transcripts: number;
   events: number;
 }
@@ -39,7 +39,7 @@ async function begin({
     agents: stormAgents(folder, version),
     connection,
     taskQueue,
-    // The provider learns from the key who asks.
+    // The API key tells the model server which worker sends the request.
     models: defaultModels({
       openai: { baseUrl: modelUrl, apiKey: `w${slot}.${process.pid}`, idleTimeoutMs: 3_000, firstByteTimeoutMs: 10_000 },
     }),
@@ -50,7 +50,7 @@ async function begin({
     drainMs: 3_000,
     temporal: { maxCachedWorkflows: cached, identity: `storm-${process.pid}` },
   });
-  // Ends of its own accord where it is told to stop by a signal.
+  // `run` resolves after a signal has asked the worker to stop.
   worker.run().then(
     () => process.exit(0),
     (error: Error) => {

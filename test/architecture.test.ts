@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { factsOf } from './support/imports';
 
-/** What the files of a zone may import besides their own zone. `types`: zones of which only types may be imported. */
+/** What the files of a zone may import in addition to their own zone. `types`: zones of which only types may be imported. */
 interface Allowance {
   zones?: string[];
   types?: string[];
-  /** Package names; `node` stands for Node's own modules. */
+  /** Package names; `node` means Node's own modules. */
   packages?: string[];
 }
 
@@ -17,13 +17,15 @@ interface Allowance {
 const table: Record<string, Allowance> = {
   // The console and the CLI run it too, and workflow code: nothing but the language.
   core: {},
+  // The log in the words of other systems.
+  projections: { zones: ['core'] },
   contract: { zones: ['core'], packages: ['@temporalio/workflow', '@temporalio/common'] },
   // Not zod: it would add 1 MB to the bundle. Of activities only the interface, which is in the contract.
   workflows: { zones: ['core', 'contract'], packages: ['@temporalio/workflow', '@temporalio/common'] },
 
   // No Temporal in these three, and none of the others: each is usable from a script.
   stream: { zones: ['core'], packages: ['node'] },
-  models: { zones: ['core'], packages: ['node', 'openai', 'zod', '@pydantic/genai-prices'] },
+  models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
   // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart.
   tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash'] },
   // A guardrail is tested without an engine around it.
@@ -49,22 +51,24 @@ const table: Record<string, Allowance> = {
   },
   'workflow-bundle': { packages: ['node', '@temporalio/worker'] },
   cli: {
-    zones: ['client', 'core', 'contract', 'config'],
+    zones: ['client', 'core', 'projections', 'contract', 'config'],
     packages: ['node', 'commander', 'picocolors'],
   },
   // The commands that run a worker in this process and provide Temporal.
   // `@temporalio/worker`: the worker is given a connection to the server that was just started, which no environment names.
-  'cli/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
-  'cli/dev-server': { zones: ['scripts'] },
-  'cli/worker': { zones: ['worker'] },
-  'cli/replay': { zones: ['testing'] },
+  'cli/commands/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
+  'cli/commands/dev-server': { zones: ['scripts'] },
+  'cli/commands/worker': { zones: ['worker'] },
+  'cli/commands/replay': { zones: ['testing'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.
   testing: {
     zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker', 'workflow-bundle'],
     packages: ['node', 'zod', '@temporalio/*'],
   },
-  index: { zones: ['core', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents', 'client', 'worker', 'workflow-bundle'] },
+  index: {
+    zones: ['core', 'projections', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents', 'client', 'worker', 'workflow-bundle'],
+  },
 };
 
 /** What is wrong with a file of src, in words; `file` is its path below src, with slashes. */
@@ -158,7 +162,7 @@ function ordered({ zones = [], types = [], packages = [] }: Allowance): Required
 // Wrong in rare cases, or different on replay: the clock after a local activity includes its duration only the first time.
 const unrepeatable = /continueAsNewSuggested|historyLength|historySize|LocalActivit/;
 
-test('workflow code does not read what a replay may not repeat', () => {
+test('workflow code does not use what replay does not repeat', () => {
   // The interceptors are no thread: two of them look at what the SDK's core reports, to find out that it is wrong.
   const guards = ['workflows/interceptors.ts', 'workflows/account-for-events.ts'];
   const threads = sources().filter((file) => /^(workflows|core)\//.test(file) && !guards.includes(file));
@@ -170,7 +174,7 @@ test('workflow code does not read what a replay may not repeat', () => {
 test('commands write to the terminal in one place only', () => {
   const writes = /process\.std(?:out|err)\.write|\bconsole\.|from 'picocolors'/;
   const offenders = sources().filter((file) => file.startsWith('cli/') && writes.test(readFileSync(join(src, file), 'utf8')));
-  expect(offenders).toEqual(['cli/styled.ts', 'cli/terminal.ts']);
+  expect(offenders).toEqual(['cli/views/styled.ts', 'cli/views/terminal.ts']);
 });
 
 describe('the checker', () => {
@@ -186,7 +190,10 @@ describe('the checker', () => {
       ),
     ).toEqual([]);
     expect(
-      violations('cli/dev.ts', "import { startTemporal } from '../../scripts/temporal.js'; import { createWorker } from '../worker';"),
+      violations(
+        'cli/commands/dev.ts',
+        "import { startTemporal } from '../../../scripts/temporal.js'; import { createWorker } from '../../worker';",
+      ),
     ).toEqual([]);
   });
 
@@ -198,15 +205,15 @@ describe('the checker', () => {
     ['workflows/agent-thread.ts', "import { createActivities } from '../activities';"],
     ['workflows/agent-thread.ts', "import type * as activities from '../activities';"],
     ['workflows/agent-thread.ts', "export { z } from 'zod';"],
-    ['tools/shell.ts', "export * from '../models/model';"],
-    ['tools/shell.ts', "const { Context } = require('@temporalio/activity');"],
+    ['tools/built-in/shell.ts', "export * from '../../models/model';"],
+    ['tools/built-in/shell.ts', "const { Context } = require('@temporalio/activity');"],
     ['stream/bus.ts', "const client = await import('@temporalio/client');"],
     ['stream/bus.ts', 'const client = await import(name);'],
     ['agents/define-agent.ts', "import { createModels } from '../models/registry';"],
     ['client.ts', "import { agentThread } from './workflows';"],
     ['worker.ts', "import { agentThread } from './workflows/agent-thread';"],
     ['worker.ts', "const path = require.resolve('./workflows');"],
-    ['cli/show.ts', "import { createWorker } from '../worker';"],
+    ['cli/commands/show.ts', "import { createWorker } from '../../worker';"],
     ['activities/call-model.ts', "import { type A } from '../workflows/record';"],
   ])('finds the violation in %s: %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);
@@ -222,18 +229,20 @@ describe('the checker', () => {
   test.each(['const key = process.env.OPENAI_API_KEY;', "spawn('sh', { env: process['env'] });", 'const { env } = process;'])(
     'finds the read of the environment in: %s',
     (source) => {
-      expect(violations('tools/shell.ts', source)).toEqual(['tools/shell.ts reads process.env, which only src/config.ts may']);
+      expect(violations('tools/built-in/shell.ts', source)).toEqual([
+        'tools/built-in/shell.ts reads process.env, which only src/config.ts may',
+      ]);
       expect(violations('config.ts', source)).toEqual([]);
     },
   );
 
-  test('is not misled by comments and strings', () => {
+  test('ignores comments and strings', () => {
     expect(
       violations('core/state.ts', "// import { z } from 'zod'; process.env\nconst text = \"import 'zod'; process.env.HOME\";"),
     ).toEqual([]);
   });
 
-  test('knows no zone that it was not told of', () => {
+  test('refuses a zone that is not in the table', () => {
     expect(violations('misc/things.ts', '')).toHaveLength(1);
   });
 });

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { workflowBundleOptions } from '../src/workflow-bundle';
 import { workflowBundlePath } from './support/temporal';
 
 /** An empty workflow is 1.5 MB of Temporal's own code. What grows here is parsed again by every worker that starts. */
@@ -25,4 +27,24 @@ test('the workflow bundle holds only the pure zones and the packages of the work
 
 test('the workflow bundle is under 1.9 MB', () => {
   expect(Buffer.byteLength(readFileSync(workflowBundlePath()))).toBeLessThan(maxBytes);
+});
+
+test('bundling logs one line, and the warnings of webpack', async () => {
+  const lines: string[] = [];
+  const { webpackConfigHook, ...options } = workflowBundleOptions();
+  await bundleWorkflowCode({
+    ...options,
+    logger: new DefaultLogger('INFO', ({ message }) => lines.push(message)),
+    webpackConfigHook: (config) => {
+      const ours = webpackConfigHook?.(config) ?? config;
+      ours.plugins?.push((compiler) => {
+        compiler.hooks.thisCompilation.tap('test', ({ warnings }) => void warnings.push(new Error('something is odd')));
+      });
+      return ours;
+    },
+  });
+  expect(lines).toEqual([
+    expect.stringMatching(/^WARNING in something is odd\n[\s\S]*compiled with 1 warning$/),
+    'Workflow bundle created',
+  ]);
 });

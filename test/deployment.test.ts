@@ -1,10 +1,11 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { parse, parseDocument } from 'yaml';
 import { readCompose, root, variables } from '../scripts/stack/compose.js';
 import { dynamicConfig, searchAttributes } from '../scripts/temporal.js';
+import { inPackage } from './support/in-package';
 
 // No container engine is needed: this looks for what would break `docker compose up` by reading. `npm run test:stack` runs the same parts for real.
 
@@ -42,7 +43,7 @@ const images: Record<string, { tools: string[]; ports: number[] }> = {
 const imageOf = (service: Service) => images[service.build ? 'worker' : (service.image?.split(':')[0] ?? '')];
 
 describe('docker-compose.yml', () => {
-  test('parses without an error or a warning, and a key is there once', () => {
+  test('parses without errors or warnings, and has no duplicate key', () => {
     const document = parseDocument(composeText, { uniqueKeys: true });
     expect([...document.errors, ...document.warnings]).toEqual([]);
   });
@@ -56,14 +57,14 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  test('sets the databases up with the tools of the server version that uses them', () => {
+  test('sets up the databases with the tools of the server version that uses them', () => {
     const versions = Object.values(services).flatMap(
       ({ image }) => /^temporalio\/(?:server|admin-tools):(.*)/.exec(image ?? '')?.[1] ?? [],
     );
     expect(new Set(versions).size).toBe(1);
   });
 
-  test('gives every variable a default, passes on those that have none, and docs/deployment.md tells of each', () => {
+  test('gives every variable a default or passes it on, and docs/deployment.md describes each', () => {
     const code = composeText.replaceAll(/^\s*#.*$/gm, '');
     const used = variables(code);
     expect(used.filter(({ fallback }) => fallback === undefined)).toEqual([]);
@@ -111,7 +112,7 @@ describe('docker-compose.yml', () => {
     expect(new Set(hostPorts).size).toBe(hostPorts.length);
   });
 
-  test('waits only for services that exist and can come to the state that is waited for', () => {
+  test('waits only for services that exist and can reach the state that is waited for', () => {
     for (const [name, { depends_on = {} }] of Object.entries(services)) {
       for (const [other, { condition }] of Object.entries(depends_on)) {
         const there = services[other];
@@ -125,7 +126,7 @@ describe('docker-compose.yml', () => {
     expect(startOrder()).toHaveLength(Object.keys(services).length);
   });
 
-  test('calls only programs that are in the image, and health checks ask a port that is listened on', () => {
+  test('calls only programs that are in the image, and health checks use a port that is listened on', () => {
     for (const [name, service] of Object.entries(services)) {
       const { tools = [], ports = [] } = imageOf(service) ?? {};
       const test = service.healthcheck?.test;
@@ -192,10 +193,15 @@ describe('docker-compose.yml', () => {
 });
 
 describe('deploy', () => {
-  test('dynamic-config.yaml has the settings that scripts/temporal.js gives the servers it starts', () => {
+  test('dynamic-config.yaml has the settings of scripts/temporal.js', () => {
     const file = parse(read('deploy/dynamic-config.yaml')) as Record<string, { value: unknown }[]>;
     expect(Object.fromEntries(Object.entries(file).map(([key, [first]]) => [key, first?.value]))).toEqual(dynamicConfig);
     for (const values of Object.values(file)) expect(values).toHaveLength(1);
+  });
+
+  test('dynamic-config.yaml lets the server answer only its own health check over HTTP, and no other name', () => {
+    const address = services.temporal?.healthcheck?.test.at(-1) ?? '';
+    expect(dynamicConfig['frontend.httpAllowedHosts']).toEqual([new URL(address).host]);
   });
 
   test('setup-namespace.sh registers the search attributes that scripts/temporal.js registers', () => {
@@ -217,7 +223,7 @@ describe('Dockerfile', () => {
     expect(minor).toBeGreaterThanOrEqual(Number(leastMinor));
   });
 
-  test('copies what exists, and .dockerignore lets exactly that through', () => {
+  test('copies what exists, and .dockerignore allows exactly that', () => {
     for (const source of copied) expect({ source, there: existsSync(join(root, source)) }).toEqual({ source, there: true });
     const allowed = read('.dockerignore')
       .split('\n')
@@ -225,25 +231,20 @@ describe('Dockerfile', () => {
     expect(allowed.sort()).toEqual([...new Set(copied)].sort());
   });
 
-  test('ends as a user without rights, with a command that gets its signals', () => {
+  test('ends as an unprivileged user, with a command that receives its signals', () => {
     const last = (name: string) => instructions.findLast((line) => line.startsWith(`${name} `));
     expect(last('USER')).toBe('USER node');
     expect(JSON.parse(last('CMD')?.slice(4) ?? '')[0]).toBe('node');
     expect(instructions.some((line) => line.startsWith('RUN npm ci --omit=dev --ignore-scripts'))).toBe(true);
   });
 
-  test('starts and checks what the build puts there', () => {
+  test('starts and checks files that the build creates', () => {
     const [, entry = ''] = JSON.parse(instructions.findLast((line) => line.startsWith('CMD '))?.slice(4) ?? '');
-    const out = mkdtempSync(join(tmpdir(), 'longhaul-build-'));
-    try {
-      expect(JSON.parse(read('package.json')).scripts.build).toMatch(/tsc -p tsconfig\.build\.json$/);
-      // It writes also where a type is wrong; that is for `npm run check` to say.
-      spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--outDir', out], { cwd: root });
-      expect(entry).toMatch(/^dist\//);
-      expect({ entry, there: existsSync(join(out, posix.relative('dist', entry))) }).toEqual({ entry, there: true });
-    } finally {
-      rmSync(out, { recursive: true, force: true });
-    }
+    expect(JSON.parse(read('package.json')).scripts.build).toMatch(
+      /tsc -p tsconfig\.build\.json && node scripts\/compile-unbash\.js && node scripts\/bundle-workflows\.js$/,
+    );
+    expect(entry).toMatch(/^dist\//);
+    expect({ entry, there: existsSync(inPackage(entry)) }).toEqual({ entry, there: true });
     const check = services.worker?.healthcheck?.test.at(-1);
     expect(copied).toContain(check);
   });

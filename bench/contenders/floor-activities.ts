@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
-import type { Message, ToolCall } from '../../src/core/message';
+import { type Message, type ToolCall, textOf, toolCallsOf } from '../../src/core/message';
 import type { ModelProvider } from '../../src/models/model';
 import { agent, toolResult } from '../workload';
 
 export type FloorActivities = ReturnType<typeof floorActivities>;
 
-/** The conversation lies in the memory of this process and nowhere else. */
+/** The conversation is only in the memory of this process. */
 export function floorActivities(provider: ModelProvider) {
   const transcripts = new Map<string, Message[]>();
   const idOf = () => Context.current().info.workflowExecution?.workflowId ?? '';
@@ -14,13 +14,13 @@ export function floorActivities(provider: ModelProvider) {
       const id = idOf();
       const messages = transcripts.get(id) ?? [{ id: 'input', role: 'user', content: input }];
       const { model, toolbox, instructions } = agent;
-      const { text, toolCalls } = await provider.call(
+      const { parts } = await provider.call(
         { model, instructions: String(instructions), messages, tools: toolbox.specs(), settings: {} },
         { signal: Context.current().cancellationSignal },
       );
-      messages.push({ id: `answer-${turn}`, role: 'assistant', content: text, toolCalls, attempt: 1 });
+      messages.push({ id: `answer-${turn}`, role: 'assistant', content: parts, attempt: 1 });
       transcripts.set(id, messages);
-      return { text, calls: toolCalls };
+      return { text: textOf(parts), calls: toolCallsOf(parts) };
     },
     async runTool(call: ToolCall): Promise<string> {
       const message: Message = {

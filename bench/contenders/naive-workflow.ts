@@ -1,8 +1,8 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { Message } from '../../src/core/message';
+import { type Message, textOf, toolCallsOf } from '../../src/core/message';
 import type { NaiveActivities } from './naive-activities';
 
-/** What every published integration does: the workflow holds the messages and passes all of them to each model call. */
+/** The approach of the published integrations: the workflow holds the messages and passes all of them to each model call. */
 export async function naive(input: string, callTimeoutMs: number): Promise<string> {
   const { callModel, runTool } = proxyActivities<NaiveActivities>({
     startToCloseTimeout: callTimeoutMs,
@@ -10,11 +10,11 @@ export async function naive(input: string, callTimeoutMs: number): Promise<strin
   });
   const messages: Message[] = [{ id: 'input', role: 'user', content: input }];
   for (let turn = 1; ; turn++) {
-    const { text, calls } = await callModel({ messages });
-    messages.push({ id: `answer-${turn}`, role: 'assistant', content: text, toolCalls: calls, attempt: 1 });
-    const [call] = calls;
-    if (!call) return text;
-    const content = await runTool(call);
-    messages.push({ id: `result-${turn}`, role: 'tool', toolCallId: call.id, name: call.name, content, isError: false });
+    const content = await callModel({ messages });
+    messages.push({ id: `answer-${turn}`, role: 'assistant', content, attempt: 1 });
+    const [call] = toolCallsOf(content);
+    if (!call) return textOf(content);
+    const result = await runTool(call);
+    messages.push({ id: `result-${turn}`, role: 'tool', toolCallId: call.id, name: call.name, content: result, isError: false });
   }
 }

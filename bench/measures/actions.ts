@@ -1,12 +1,12 @@
 import type { BenchWorker, Rig } from '../rig';
 import { requestCounts } from '../server-metrics';
 
-/** What Temporal Cloud bills as an action, by its kind. */
+/** Counts of what Temporal Cloud bills as an action, by kind. */
 export interface Actions {
   /** Starts of workflows, and their continuations as new. */
   starts: number;
   activityAttempts: number;
-  /** That reached the server. */
+  /** Heartbeats that reached the server. */
   heartbeats: number;
   timers: number;
   signals: number;
@@ -16,9 +16,9 @@ export interface Actions {
 }
 
 export interface Billed {
-  /** A run of ten turns with a tool call each, and an answer. Without anybody who watches. */
+  /** A run of ten turns with a tool call each, and an answer. Without readers. */
   run: Record<'longhaul' | 'floor', Actions>;
-  /** What one turn more adds. */
+  /** What each further turn adds. */
   turn: Record<'longhaul' | 'floor', Actions>;
   /** A run whose one answer is streamed for ten seconds (not in the quick bench). */
   call: Record<'nobody' | 'slowerTakeover' | 'oneReader', Actions>;
@@ -65,7 +65,7 @@ async function readToEnd({ client }: Rig, worker: BenchWorker, lastMs: number): 
   return id;
 }
 
-/** Requests as the server counts them, commands as the history has them. */
+/** Takes requests from the server's metrics, and commands from the history. */
 async function billed(rig: Rig, session: () => Promise<string>): Promise<Actions> {
   const { client, server } = rig;
   const counts = () => requestCounts(server.metricsUrl ?? '', client.temporal.workflow);

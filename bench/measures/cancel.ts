@@ -2,8 +2,8 @@ import { now } from '../numbers';
 import type { BenchWorker, Rig } from '../rig';
 
 /**
- * From `cancel` to the end of the HTTP connection of a streamed answer, as the model server sees it. Milliseconds. `same`: the step runs in
- * the worker that holds the thread; `elsewhere`: in another process, and no bus connects them.
+ * Milliseconds from `cancel` until the model server sees the HTTP connection of a streamed answer close. `same`: the step runs in the worker
+ * that has the thread; `elsewhere`: it runs in another process, without a shared stream bus.
  */
 export interface Cancels {
   same: number[];
@@ -30,7 +30,7 @@ async function inOneProcess(rig: Rig, count: number): Promise<number[]> {
   }
 }
 
-/** The threads begin where no step is carried out, and stay in that worker's cache; then comes one that carries their steps out. */
+/** The threads start on a worker that runs no steps, and stay in its cache. A second worker then runs their steps. */
 async function inTwo(rig: Rig, count: number): Promise<number[]> {
   const threads = await rig.startWorker('longhaul', { options: { stepsElsewhere: true } });
   const workers = [threads];
@@ -51,7 +51,7 @@ function begin(worker: BenchWorker): Promise<string> {
 
 async function cancel(rig: Rig, id: string): Promise<number> {
   await rig.arrived(id, 2);
-  // At no particular point between two heartbeats.
+  // A random point between two heartbeats.
   await new Promise((resolve) => setTimeout(resolve, 500 + Math.random() * 2_500));
   const asked = now();
   await rig.client.attach(id).cancel();

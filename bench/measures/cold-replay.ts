@@ -1,23 +1,23 @@
 import { now } from '../numbers';
 import type { BenchWorker, Rig } from '../rig';
 
-/** An execution as long as it gets, taken up by a worker that has never seen it. */
+/** Results for the longest execution that occurs, taken over by a worker that has never seen it. */
 export interface ColdReplay {
   turns: number;
-  /** Of the execution's history. */
+  /** Events and bytes of the execution's history. */
   events: number;
   bytes: number;
-  /** From a query until it is answered. Milliseconds, as all here. */
+  /** From a query to its answer. All times are in milliseconds. */
   queryMs: number;
-  /** CPU of the worker meanwhile, all threads, for each event. */
+  /** CPU of the worker process meanwhile, all its threads, per event. */
   cpuMsAnEvent: number;
-  /** From a message, to another such worker, until the model is asked to answer it. */
+  /** From a message, which another such worker receives, to the model request. */
   messageMs: number;
 }
 
 /**
- * A conversation rests one turn before it would go on in a new execution. Whoever takes it up replays all of that: once for a query, and
- * once more, in another process, for a message.
+ * A conversation is idle one turn before it would continue as new. The worker that takes it over replays the whole history: once for a query,
+ * and once more, in another process, for a message.
  */
 export async function measureColdReplay(rig: Rig, most: number): Promise<ColdReplay> {
   const first = await rig.startWorker('longhaul');
@@ -51,7 +51,7 @@ export async function measureColdReplay(rig: Rig, most: number): Promise<ColdRep
 
 const enough = 150;
 
-/** After so many turns a session goes on in a new execution. */
+/** The number of turns after which a session continues as new. */
 export async function turnsOfAnExecution(rig: Rig): Promise<number> {
   const worker = await rig.startWorker('longhaul');
   try {
@@ -68,7 +68,7 @@ export async function turnsOfAnExecution(rig: Rig): Promise<number> {
   }
 }
 
-/** A new process. The server would otherwise look for the worker that is gone first, and wait for it. */
+/** A new worker process. Resets the sticky task queue, because the server would otherwise wait for the killed worker first. */
 async function coldWorker({ client, startWorker }: Rig, workflowId: string, taskQueue: string): Promise<BenchWorker> {
   const worker = await startWorker('longhaul', { taskQueue });
   const { workflowService, options } = client.temporal;
@@ -79,6 +79,6 @@ async function coldWorker({ client, startWorker }: Rig, workflowId: string, task
 async function sizeOf({ client }: Rig, id: string): Promise<{ events: number; bytes: number }> {
   const { raw, runId } = await client.temporal.workflow.getHandle(id).describe();
   const { firstRunId, historyLength = 0, historySizeBytes = 0 } = raw.workflowExecutionInfo ?? {};
-  if (firstRunId !== runId) throw new Error(`thread ${id} has gone on in a new execution before it was to be replayed`);
+  if (firstRunId !== runId) throw new Error(`thread ${id} continued as new before it could be replayed`);
   return { events: Number(historyLength), bytes: Number(historySizeBytes) };
 }

@@ -1,19 +1,19 @@
 import type { LonghaulClient } from '../../src/client';
 
 export interface HistoryFacts {
-  /** After so many turns: what the server says that the history takes, and its events. */
+  /** Size of the history as the server reports it, and its number of events, after each turn. */
   at: { turn: number; bytes: number; events: number }[];
   /** Bytes of the input of each model call, by turn from 1. */
   modelInput: number[];
   bytes: number;
   events: number;
-  /** COMPLETED, or TERMINATED where the server ended it. */
+  /** COMPLETED, or TERMINATED if the server ended it. */
   status: string;
 }
 
 type Raw = Awaited<ReturnType<LonghaulClient['temporal']['workflowService']['getWorkflowExecutionHistory']>>;
 
-/** Reads what a session left behind, over all executions that it went on in. */
+/** Reads the history of a session, over all its executions. */
 export async function readHistory({ temporal }: LonghaulClient, workflowId: string): Promise<HistoryFacts> {
   const newest = await temporal.workflow.getHandle(workflowId).describe();
   const facts: HistoryFacts = { at: [], modelInput: [], bytes: 0, events: 0, status: newest.status.name };
@@ -27,7 +27,7 @@ export async function readHistory({ temporal }: LonghaulClient, workflowId: stri
   return facts;
 }
 
-/** A few events at a time: those of the naive loop are half a megabyte each. Returns the execution that this one goes on in, or ''. */
+/** Reads a few events at a time, because those of the naive loop are half a megabyte each. Returns the run id of the next execution, or ''. */
 async function readExecution(
   temporal: LonghaulClient['temporal'],
   execution: { workflowId: string; runId: string },
@@ -40,7 +40,7 @@ async function readExecution(
     const page: Raw = await temporal.workflowService.getWorkflowExecutionHistory({
       namespace: temporal.options.namespace,
       execution,
-      // Two model calls of the naive loop at most: the client takes no more than 4 MB at once.
+      // At most two model calls of the naive loop: the client accepts at most 4 MB per response.
       maximumPageSize: 20,
       ...(nextPageToken && { nextPageToken }),
     });

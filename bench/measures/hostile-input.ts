@@ -6,18 +6,18 @@ import { built } from '../build';
 import type { HostileOutcome, HostileTask } from '../hostile';
 import { startProcess } from '../link';
 
-/** What one process did with one input. `peakMb`: above what it had before. Times in milliseconds. */
+/** The result of one input in one process. `peakMb`: memory above the size before. Times are in milliseconds. */
 export interface Hostile {
   input: string;
   stallMs: number;
-  /** With what the thread waited for a core meanwhile. */
+  /** Including the time that the thread waited for a core. */
   delayMs: number;
   peakMb: number;
   ms: number;
   ended: string;
 }
 
-/** Longer than that, and the process is killed. */
+/** After this time the process is killed. */
 const patienceMs = 60_000;
 
 const event = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
@@ -44,7 +44,7 @@ function* text(deltas: number, piece: string): Generator<string> {
 
 const argumentPiece = (piece: string, more: object = {}) => event({ tool_calls: [{ function: { name: 'f', arguments: piece }, ...more }] });
 
-/** What a provider may answer: its status, and the pieces of its body. */
+/** Answers of the provider: status, and the pieces of the body. */
 const answers: Record<string, { status?: number; body: () => Iterable<string> }> = {
   'a line of 64 MB': { body: () => endlessLine(65_536, 1_000) },
   'a line of 4 MB in pieces of 16 bytes': { body: () => endlessLine(16, 262_144) },
@@ -72,7 +72,7 @@ const answers: Record<string, { status?: number; body: () => Iterable<string> }>
   '10,000 calls': { body: () => manyCalls(10_000) },
 };
 
-/** Sends the worst that a provider, a tool or arguments may bring to the real code, each in a process of its own. */
+/** Sends worst-case input of a provider, a tool or arguments to the real code, each in a process of its own. */
 export async function measureHostileInput(say: (line: string) => void): Promise<Hostile[]> {
   const server = createServer((request, response) => {
     const { status = 200, body } = answers[decodeURIComponent(request.url?.split('/')[1] ?? '')] ?? { body: () => [] };

@@ -6,11 +6,11 @@ import { type HistoryFacts, readHistory } from './history';
 export interface PaceRound {
   contender: Contender;
   turns: number;
-  /** Median of turns 21 to 40, and of the last 20; from one request at the model server to the next. Milliseconds. */
+  /** Medians of turns 21 to 40, of the last 20, and of all turns, in milliseconds, from one request at the model server to the next. */
   early: number;
   late: number;
   all: number;
-  /** Seconds of the worker per 1,000 turns: one session, and many at once. */
+  /** CPU seconds of the worker per 1,000 turns: with one session, and with many concurrent ones. */
   cpuSingle: number;
   cpuMany?: number;
   serverCpuSingle: number;
@@ -25,7 +25,7 @@ export interface PacePlan {
   turnsEach: number;
 }
 
-/** A fresh worker, warmed up; one long session; then many short ones at once. */
+/** Warms up a new worker, and measures one long session, then many short concurrent ones. */
 export async function measurePace(
   rig: Rig,
   contender: Contender,

@@ -4,17 +4,17 @@ import type { Contender, Rig } from '../rig';
 export interface Resume {
   contender: Contender;
   afterTurns: number;
-  /** From the start of the new process until it polls. Milliseconds, as all here. */
+  /** From the start of the new process until it polls. All times are in milliseconds. */
   startMs: number;
   /** From then until the lost model request is made again. */
   requestMs: number;
-  /** And until the one after it: the whole history has been replayed by then. */
+  /** From then until the following model request, by which time the whole history has been replayed. */
   nextTurnMs: number;
 }
 
 /**
- * The worker is killed in the model call after `afterTurns` turns; no other is there until the server has given that call up. Then a new
- * process is started, which knows nothing. (How long the server takes to notice is measured by `takeover`.)
+ * Kills the worker in the model call after `afterTurns` turns. No other worker runs until the server has given up that call. Then a new process
+ * starts, with empty caches. (`takeover` measures how long the server takes to detect a dead worker.)
  */
 export async function measureResume(rig: Rig, contender: Contender, afterTurns: number): Promise<Resume> {
   const first = await rig.startWorker(contender);
@@ -42,7 +42,7 @@ async function untilGivenUp({ client }: Rig, id: string): Promise<void> {
   while (now() < deadline) {
     const { raw } = await client.temporal.workflow.getHandle(id).describe();
     const [activity] = raw.pendingActivities ?? [];
-    // Its back-off is over as well, so that the time to come is the new worker's alone.
+    // Wait for the end of the back-off, too, so that the measured time is that of the new worker only.
     const due = Number(activity?.scheduledTime?.seconds ?? 0) * 1_000 + 1_500;
     if (activity?.state === scheduled && Number(activity.attempt) > 1 && Date.now() > due) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -50,14 +50,14 @@ async function untilGivenUp({ client }: Rig, id: string): Promise<void> {
   throw new Error(`the server did not give up on the model call of ${id}`);
 }
 
-/** From SIGKILL of the worker in a model call until another worker, which is up already, makes the request again. Milliseconds. */
+/** Milliseconds from SIGKILL of the worker in a model call until another worker, which is already up, makes the request again. */
 export async function measureTakeover(rig: Rig): Promise<number> {
   const first = await rig.startWorker('longhaul');
   const id = await first.begin({ turns: 6, hold: 4 });
   await rig.arrived(id, 4);
   const second = await rig.startWorker('longhaul', { taskQueue: first.taskQueue });
   try {
-    // Into the steady state of heartbeats, at no particular point of it.
+    // A random point between two heartbeats, once they are regular.
     await new Promise((resolve) => setTimeout(resolve, 2_500 + Math.random() * 2_500));
     const killed = now();
     await first.kill();

@@ -4,7 +4,7 @@ import { createPermissions } from '../../src/tools';
 
 const { model } = readConfig();
 
-/** The built-in coder, which may do everything here by itself but publish. */
+/** The built-in coder. In the demo only publishing needs approval. */
 export const coder = createCoder({
   ...(model && { model }),
   permissions: createPermissions({}),

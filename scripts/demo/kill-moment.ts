@@ -1,15 +1,15 @@
 import type { AgentEvent } from '../../src/core/event';
 
-/** The model's words on the screen before the kill, so that whoever watches sees something being lost. */
+/** How much of the model's text is on the screen before the kill, so that the viewer sees that something is lost. */
 const charactersSeen = 90;
-/** A model that says nothing before it calls a tool is killed this long after it was asked. */
+/** If the model streams no text before it calls a tool, the kill comes this long after the request. */
 const silentMs = 900;
-/** And one that said a little and then falls silent, this long after its last word. */
+/** If the model streams a little text and then nothing, the kill comes this long after the last text. */
 const quietMs = 2_500;
 
 /**
- * Fires `kill` once, in the middle of a model call after the first command has run: a moment at which something has been done that must
- * not be done again. Give it every event.
+ * Calls `kill` once, in the middle of a model call after the first command has run. At that moment a side effect has happened that must not
+ * happen again. Pass it every event.
  */
 export function killMoment(kill: () => void): { event(event: AgentEvent): void; stop(): void } {
   let ranCommand = false;

@@ -1,11 +1,11 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Approvals } from '../../src/cli/approvals';
-import { askPerson } from '../../src/cli/ask-person';
-import { createPrompt, type Prompt } from '../../src/cli/prompt';
-import { paint, type Styled, styled } from '../../src/cli/styled';
-import { shortArguments } from '../../src/cli/words';
+import type { Approvals } from '../../src/cli/commands/approvals';
+import { askPerson } from '../../src/cli/commands/ask-person';
+import { createPrompt, type Prompt } from '../../src/cli/commands/prompt';
+import { paint, type Styled, styled } from '../../src/cli/views/styled';
+import { shortArguments } from '../../src/cli/views/words';
 import type { Thread } from '../../src/client';
 import { isTerminal } from '../../src/core/event';
 import { replayThreads } from '../../src/testing';
@@ -19,11 +19,11 @@ import type { WorkerProcess } from './worker-process';
 
 const interrupted = 130;
 
-/** Runs the demonstration. Returns the exit code; leaves no process behind. */
+/** Runs the demo. Returns the exit code; leaves no process behind. */
 export async function demo({ keep }: { keep: boolean }): Promise<number> {
   const screen = createScreen(process.stdout);
   const leaving = new AbortController();
-  // Getting Temporal may take minutes: until there is something to end in order, ending this process ends all that it started.
+  // Getting Temporal may take minutes. Until the stage is set there is nothing to shut down, and exiting ends every process that was started.
   let leave = (): void => process.exit(interrupted);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => leave());
   screen.say('starting Temporal …');
@@ -58,31 +58,31 @@ async function play(stage: Stage, screen: Screen, keep: boolean, signal: AbortSi
   const replays = { replayed, of: replayed + diverged.length };
   process.stdout.write(summary(counted, { published: stage.project.published(), startMs, replays }));
   for (const { error, historyFile } of diverged)
-    screen.say(paint.red(`the history does not replay: ${error}; it is kept in ${historyFile}`));
-  if (killedAt === undefined) screen.say('the run was over before its worker could be killed in the middle of a model call');
+    screen.say(paint.red(`the history does not replay: ${error}; it is saved in ${historyFile}`));
+  if (killedAt === undefined) screen.say('the run ended before its worker could be killed in the middle of a model call');
   await showAround(stage, `/namespaces/${stage.namespace}/workflows/${thread.id}/${counted.execution}/history`, keep, screen, signal);
   return diverged.length === 0;
 }
 
 async function showAround(stage: Stage, path: string, keep: boolean, screen: Screen, signal: AbortSignal): Promise<void> {
   const { uiUrl } = stage;
-  if (!uiUrl) return screen.say(`see it in the Web UI of ${stage.address}, at ${path}`);
-  if (!keep) return screen.say(`the Web UI had it at ${path} and has ended with the demo; "npm run demo -- --keep" leaves it up`);
-  screen.say(styled`see it in the Web UI: ${paint.cyan(uiUrl + path)}`);
-  screen.say(`each step is a line with its summary, and the lost model call shows its attempts`);
-  screen.say(`it stays, and so does ${stage.project.folder}, until you press Ctrl-C`);
+  if (!uiUrl) return screen.say(`the run is in the Web UI of ${stage.address}, at ${path}`);
+  if (!keep) return screen.say(`the run was in the Web UI at ${path}, which ends with the demo; "npm run demo -- --keep" keeps it running`);
+  screen.say(styled`the run in the Web UI: ${paint.cyan(uiUrl + path)}`);
+  screen.say(`each step is a row with its summary, and the interrupted model call shows its attempts`);
+  screen.say(`the Web UI keeps running, and ${stage.project.folder} is kept, until you press Ctrl-C`);
   await untilAborted(signal);
 }
 
 interface Watched {
   completed: boolean;
   killedAt?: number;
-  /** What the second worker needed to start. */
+  /** How long the second worker took to start, in milliseconds. */
   startMs?: number;
   failure?: unknown;
 }
 
-/** Follows the run to its end, kills the worker on the way, and has its questions answered. */
+/** Follows the run to its end, kills the worker in the middle, and decides on its approvals. */
 async function watch(stage: Stage, thread: Thread, worker: WorkerProcess, screen: Screen, signal: AbortSignal): Promise<Watched> {
   const watched: Watched = { completed: false };
   const failed = new AbortController();
@@ -119,11 +119,11 @@ async function replaceWorker(stage: Stage, worker: WorkerProcess, screen: Screen
   screen.say(paint.red(`kill -9 ${worker.pid}: the worker is gone, in the middle of the model's answer`));
   const began = performance.now();
   const next = await stage.startWorker();
-  screen.say(`worker 2 is process ${next.pid}; it knows nothing but what Temporal tells it`);
+  screen.say(`worker 2 is process ${next.pid}; it gets everything it needs from Temporal`);
   return performance.now() - began;
 }
 
-/** The person at the terminal, or, where there is none, the demo itself, which says so. */
+/** Approvals come from the person at the terminal; without a terminal the demo approves the calls itself, and prints that. */
 function answers(thread: Thread, screen: Screen, fail: (error: unknown) => void): { approvals: Approvals; prompt?: Prompt } {
   if (process.stdin.isTTY && process.stdout.isTTY) {
     const prompt = createPrompt({ input: process.stdin, output: process.stdout, onInterrupt: () => process.kill(process.pid, 'SIGINT') });
@@ -134,9 +134,9 @@ function answers(thread: Thread, screen: Screen, fail: (error: unknown) => void)
     approvals: {
       async offer(pending) {
         for (const call of pending) {
-          screen.say(`nobody is at a terminal to ask, so the demo says yes to "${shortArguments(call.arguments, 60)}" in 1 s`);
+          screen.say(`there is no terminal to ask a person, so the demo approves "${shortArguments(call.arguments, 60)}" in 1 s`);
           await sleep(1_000);
-          await thread.approve(call.toolCallId, { by: 'demo', reason: 'answered by the demo itself' });
+          await thread.approve(call.toolCallId, { by: 'demo', reason: 'approved by the demo itself' });
         }
         return 'answering';
       },
@@ -147,7 +147,7 @@ function answers(thread: Thread, screen: Screen, fail: (error: unknown) => void)
 
 function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  // A listener alone keeps no process alive.
+  // A listener does not keep the process alive.
   const alive = setInterval(() => undefined, 60_000);
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const task =
-  'The test of this little invoice module fails. Find out why, mend the module (not the test), prove it with "node --test --test-reporter=spec", and then publish it with "node publish.js".';
+  'The test of this small invoice module fails. Find out why, fix the module (not the test), verify it with "node --test --test-reporter=spec", and then publish it with "node publish.js".';
 
 const broken = `// The total of an invoice, in cents.
 function total(items, discountPercent = 0) {
@@ -14,8 +14,8 @@ function total(items, discountPercent = 0) {
 module.exports = { total };
 `;
 
-/** What the scripted model writes; a real one finds its own words. */
-export const mended = broken.replace('cents + item.cents', 'cents + item.cents * (item.quantity ?? 1)');
+/** The fix that the scripted model writes; a real model writes its own. */
+export const fixed = broken.replace('cents + item.cents', 'cents + item.cents * (item.quantity ?? 1)');
 
 const test = `const test = require('node:test');
 const assert = require('node:assert');
@@ -30,7 +30,7 @@ test('a discount is taken off the whole', () => {
 });
 `;
 
-const publish = `// Stands in for what can't be taken back: every run of it leaves a line.
+const publish = `// Represents an action that can't be undone: every run appends a line.
 const { appendFileSync } = require('node:fs');
 appendFileSync('published.log', new Date().toISOString() + '\\n');
 console.log('published invoice 1.0.1');
@@ -43,7 +43,7 @@ export interface Project {
   remove(): void;
 }
 
-/** A small program that is really broken, with the test that shows it. */
+/** Creates a small program that has a real bug, with a test that fails because of it. */
 export function createProject(): Project {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-demo-'));
   const files = {

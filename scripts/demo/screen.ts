@@ -1,11 +1,11 @@
-import { createView } from '../../src/cli/render';
-import { type Part, paint, type Styled, styled } from '../../src/cli/styled';
+import { createView } from '../../src/cli/views/render';
+import { type Part, paint, type Styled, styled } from '../../src/cli/views/styled';
 import type { AgentEvent } from '../../src/core/event';
 
-/** The run as it goes on, and between its lines what the demo itself does. */
+/** Prints the events of the run, and between them what the demo itself does. */
 export interface Screen {
   event(event: AgentEvent): void;
-  /** A line of the demo's own. */
+  /** Prints a line of the demo itself. */
   say(text: Part): void;
 }
 

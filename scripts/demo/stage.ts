@@ -12,14 +12,14 @@ import { startWorker, type WorkerProcess } from './worker-process';
 export interface Stage {
   client: LonghaulClient;
   project: Project;
-  /** The address of the Web UI, where it was started here. */
+  /** The address of the Web UI, if the demo started it. */
   uiUrl?: string;
   namespace: string;
   address: string;
-  /** What answers for the model, in words. */
+  /** A description of the model. */
   model: string;
   startWorker(): Promise<WorkerProcess>;
-  /** Ends every process and removes what was made. May be called twice, and while it is being set. */
+  /** Ends every process and removes all files. May be called twice, and before the stage is complete. */
   clear(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function setStage(say: (text: string) => void): Promise<Stage> {
     const real = openai.apiKey !== undefined || openai.baseUrl !== undefined;
     const scripted = real ? undefined : await startModelServer(scriptedModel);
     if (scripted) closers.push(() => scripted.stop());
-    // A queue of its own: on a server that is there already, nobody else's worker takes the run over.
+    // A task queue of its own, so that on an existing server no other worker takes over the run.
     const taskQueue = `longhaul-demo-${randomUUID().slice(0, 8)}`;
     const client = await LonghaulClient.connect({ connection: { address: temporal.address }, namespace: temporal.namespace, taskQueue });
     closers.push(() => client.close());
@@ -56,7 +56,7 @@ export async function setStage(say: (text: string) => void): Promise<Stage> {
       address: temporal.address,
       ...(temporal.uiUrl && { uiUrl: temporal.uiUrl }),
       model: scripted
-        ? 'scripted (OPENAI_API_KEY is not set); its words are fixed, the files, commands and failures are real'
+        ? 'scripted (OPENAI_API_KEY is not set); its text is fixed, but the files, commands and failures are real'
         : (model ?? 'openai/gpt-5'),
       async startWorker() {
         const worker = await startWorker(env);

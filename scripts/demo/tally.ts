@@ -1,25 +1,25 @@
 import type { Thread } from '../../src/client';
 import type { AgentEvent } from '../../src/core/event';
 
-/** What happened, counted from the thread's log and from Temporal's history of it. */
+/** Counts from the thread's log and from its Temporal history. */
 export interface Tally {
   turns: number;
   toolCalls: number;
-  /** Attempts at tool calls beyond the first of each. */
+  /** Attempts at tool calls after the first of each call. */
   toolsRepeated: number;
-  /** Attempts, of whatever step, that ended with their worker. */
+  /** Attempts at steps of any kind that were lost with their worker. */
   attemptsLost: number;
-  /** Temporal's names of the workers that carried out a step: process@host. */
+  /** Temporal's identities of the workers that ran a step: process@host. */
   workers: string[];
-  /** From the kill to the first step that was tried again. */
+  /** Milliseconds from the kill to the start of the first retried step. */
   takeoverMs?: number;
   historyBytes: number;
   historyEvents: number;
-  /** Temporal's run id, for the address in the Web UI. */
+  /** Temporal's run id, for the URL of the Web UI. */
   execution: string;
 }
 
-/** `killedAt`: milliseconds since 1970. */
+/** Reads the thread's log and history. `killedAt` is in epoch milliseconds. */
 export async function tally(thread: Thread, killedAt: number | undefined): Promise<Tally> {
   const log: AgentEvent[] = [];
   for await (const event of thread.events({ live: false })) log.push(event);

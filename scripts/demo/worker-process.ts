@@ -3,20 +3,20 @@ import { guarded } from '../guarded.js';
 
 export interface WorkerProcess {
   pid: number;
-  /** SIGKILL: no last words, no clean-up. Resolves when it is gone. */
+  /** Sends SIGKILL, so that the worker can't clean up. Resolves when it has exited. */
   kill(): Promise<void>;
 }
 
 const root = join(__dirname, '../..');
 
-/** A worker in a process of its own, ready for work. It dies with this process, however that ends. */
+/** Starts a worker in a process of its own; resolves when it is ready. It ends with this process, even after SIGKILL. */
 export async function startWorker(env: Record<string, string>): Promise<WorkerProcess> {
   let isReady = () => {};
   const ready = new Promise<'ready'>((resolve) => {
     isReady = () => resolve('ready');
   });
   const worker = guarded(process.execPath, ['--require', require.resolve('tsx/cjs'), join(root, 'src/worker.ts')], {
-    // Its words are watched from another process as they come.
+    // Another process shows the model's text while it grows.
     env: { ...process.env, LONGHAUL_LIVE_TEXT_MS: '300', ...env },
     onLine: (line) => {
       if (line.startsWith('longhaul worker:')) isReady();
@@ -33,7 +33,7 @@ export async function startWorker(env: Record<string, string>): Promise<WorkerPr
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It is gone already.
+        // It has already exited.
       }
       await worker.ended;
     },

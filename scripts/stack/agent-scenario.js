@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 
-// An agent at work on the native stack, while one part after the other is killed under it. The model is a server of ours on loopback that
-// answers by the turn it is asked for and can be told to hold an answer back; everything else is what the compose file would run.
+// Runs an agent on the native stack while its parts are killed one after another. The model is a scripted server on loopback that can hold an
+// answer back; everything else is what the compose file would run.
 
 const assert = require('node:assert/strict');
 const os = require('node:os');
@@ -24,18 +24,18 @@ async function agentScenario({ check, must }, stack, image) {
   const worker = workerProcess(stack, image, model.url);
   const client = await connect(load, stack);
   try {
-    await must('the command of the image starts a worker, the health check finds it, and SIGTERM ends it in good order', () =>
+    await must('the command of the image starts a worker, the health check finds it, and SIGTERM ends it gracefully', () =>
       ownCommand(worker, image),
     );
     await worker.start();
 
-    await must('an agent calls tools, waits for a person, and finishes once it is allowed to', async () => {
+    await must('an agent calls tools, waits for an approval, and completes once it is given', async () => {
       const thread = await client.start('first');
       await thread.approve();
       assert.equal(await thread.output(), final);
       assert.deepEqual(worker.journal('first'), ['look 1', 'look 1', 'book 1', 'pay 1']);
     });
-    await check('its events are numbered without a gap, and end with the run', async () => {
+    await check('its events are numbered without gaps, and the last is the end of the run', async () => {
       const events = await client.events('first');
       assert.deepEqual(
         events.map(({ seq }) => seq),
@@ -44,35 +44,35 @@ async function agentScenario({ check, must }, stack, image) {
       assert.deepEqual(events.filter(({ type }) => /^thread\.run\.(completed|failed|cancelled|incomplete|expired)$/.test(type)).length, 1);
       assert.equal(events.at(-1)?.type, 'thread.run.completed');
     });
-    await check('it is found by the search attributes that the set-up registered', () =>
+    await check('the search attributes that the setup registered find it', () =>
       until('the list has it', () => client.isListed("AgentName = 'clerk' AND AgentStatus = 'completed'", 'first'), 15_000),
     );
 
-    // Waits for its approval through everything that follows.
+    // This thread waits for its approval during everything that follows.
     const patient = await client.start('patient');
     await patient.waiting();
 
-    await check('SIGKILL of the worker in the middle of a model call: another worker goes on, and no tool runs twice', () =>
+    await check('SIGKILL of the worker in the middle of a model call: another worker continues, and no tool runs twice', () =>
       survives(client, worker, model, 'worker-killed', async () => {
         await worker.kill();
         await worker.start();
       }),
     );
-    await check('SIGKILL of the Temporal server in the middle of a run: the run ends right after its restart', () =>
+    await check('SIGKILL of the Temporal server in the middle of a run: the run completes after the restart', () =>
       survives(client, worker, model, 'server-killed', async () => {
         await stack.killServer();
         await away(3_000);
         await stack.startServer();
       }),
     );
-    await check('a crash of PostgreSQL in the middle of a run: the run ends right after its recovery', () =>
+    await check('a crash of PostgreSQL in the middle of a run: the run completes after the recovery', () =>
       survives(client, worker, model, 'database-crashed', async () => {
         await stack.postgres.crash();
         await away(2_000);
         await stack.postgres.start();
       }),
     );
-    await check('everything is stopped and started again, worker last: a new run works', async () => {
+    await check('after a restart of all parts, with the worker last, a new run works', async () => {
       await worker.kill();
       await stack.killServer();
       await stack.postgres.stop();
@@ -85,12 +85,12 @@ async function agentScenario({ check, must }, stack, image) {
       await thread.approve();
       assert.equal(await thread.output(), final);
     });
-    await check('an approval that waited through all of it is given, and the thread finishes', async () => {
+    await check('a thread that waited for an approval all this time completes when it is given', async () => {
       await patient.approve();
       assert.equal(await patient.output(), final);
       assert.deepEqual(worker.journal('patient'), ['look 1', 'look 1', 'book 1', 'pay 1']);
     });
-    // As at the end of `npm test`: whatever happened is decided again in the same way, so that no thread is stuck after a restart.
+    // As at the end of `npm test`: replay makes the same decisions, so that no thread is stuck after a restart.
     await check('every history of all these threads replays', async () => {
       const { threads, replayed, problems } = await client.replay(path.join(os.tmpdir(), `longhaul-diverged-${Date.now()}`));
       assert.deepEqual(problems, []);
@@ -104,10 +104,10 @@ async function agentScenario({ check, must }, stack, image) {
   }
 }
 
-/** How long a part is gone is the fault itself, and not a wait for something to happen. */
+/** How long a part is down. The duration is part of the fault, not a wait for a condition. */
 const away = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A run whose third answer, after both kinds of tools, is held back until `fault` has happened. */
+/** Starts a run whose third answer, after both kinds of tools, is held back until `fault` has happened, and checks that it completes. */
 async function survives(
   /** @type {any} */ client,
   /** @type {any} */ worker,
@@ -128,7 +128,7 @@ async function survives(
   );
 }
 
-/** Asks the health check of the compose file, as docker would do inside of the container. */
+/** Runs the image's command, and the health check of the compose file as Docker would inside the container. */
 async function ownCommand(
   /** @type {ReturnType<typeof workerProcess>} */ worker,
   /** @type {{ folder: string, command: string[] }} */ image,

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 
-// Agents for the image's worker, as docs/deployment.md describes such a file. It is copied beside the build and finds it by the package's name.
-// Every execution of a tool is a line in JOURNAL, so that a second one shows.
+// Agents for the image's worker, in a file as docs/deployment.md describes. The file is copied next to the build and imports it by the package
+// name. Every execution of a tool appends a line to the file JOURNAL, so that a second execution is visible.
 
 const { appendFileSync } = require('node:fs');
 const { defineAgent, defineTool } = require('longhaul');

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-/** Counts what holds. After a check that everything else rests on has failed (`must`), the rest is not run and the failure stands alone. */
+/** Runs and counts checks. If a check that the others depend on fails (`must`), the others are not run. */
 function createChecks() {
   let passed = 0;
   let failed = 0;
@@ -29,13 +29,13 @@ function createChecks() {
   };
 }
 
-/** With what is behind it: gRPC errors say what happened in their cause. @param {unknown} error @returns {string} */
+/** The message with those of its causes, because gRPC errors have the reason in their cause. @param {unknown} error @returns {string} */
 function wordsOf(error) {
   if (!(error instanceof Error)) return String(error);
   return error.cause ? `${error.message}\ncaused by: ${wordsOf(error.cause)}` : error.message;
 }
 
-/** The failure is told and counted already. */
+/** A `must` check failed; it has already been printed and counted. */
 class StackNotUp extends Error {}
 
 module.exports = { createChecks, StackNotUp };

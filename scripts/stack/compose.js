@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// Reads docker-compose.yml the way `docker compose` would, as far as the file needs it: this is how the native stack and its tests run what the file says.
+// Reads docker-compose.yml as `docker compose` would, as far as this file needs it, for the native stack and its tests.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -21,7 +21,7 @@ function interpolate(text, env) {
 }
 
 /**
- * The services by name. A variable that has no value here and no default becomes an empty text, as docker does; the comments stay behind.
+ * The parsed file, with its variables replaced. As in Docker, a variable without a value and without a default becomes an empty string.
  * @param {Record<string, string | undefined>} [env]
  */
 function readCompose(env = {}) {

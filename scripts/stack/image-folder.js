@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 
-// What the Dockerfile would put into /app, in a temporary folder: the build, and the production dependencies alone. A worker that runs from here
-// needs nothing that the image does not have.
+// Creates a temporary folder with the content of the image's /app: the build, and only the production dependencies. A worker that runs from it
+// proves that the image has everything it needs.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -11,7 +11,7 @@ const { root } = require('./compose');
 
 /** @returns {{ folder: string, command: string[] }} `command` is the image's CMD */
 function imageFolder() {
-  // Inside the project: hard links don't reach over to another file system.
+  // Inside the project, because hard links need the same file system.
   const parent = path.join(root, '.longhaul');
   fs.mkdirSync(parent, { recursive: true });
   const folder = fs.mkdtempSync(path.join(parent, 'image-'));
@@ -41,17 +41,17 @@ function fill(folder) {
 function build(outDir) {
   const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
   const { status, stdout } = spawnSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', outDir], { cwd: root, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`The build failed, which \`npm run build\` would do too:\n${stdout}`);
+  if (status !== 0) throw new Error(`The build failed; \`npm run build\` would fail, too:\n${stdout}`);
 }
 
-/** Linked, not copied: the same files, but Node sees only what is listed. @param {string} folder */
+/** Hard-links the production packages, so that Node finds only those. @param {string} folder */
 function linkProductionModules(folder) {
   const list = spawnSync('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: root, encoding: 'utf8' });
   const modules = path.join(root, 'node_modules');
   const packages = [...new Set(list.stdout.split('\n').filter((line) => line.startsWith(`${modules}${path.sep}`)))];
-  // A package inside another comes with it.
+  // A nested package is linked together with the outer one.
   const outer = packages.filter((name) => !packages.some((other) => name.startsWith(`${other}${path.sep}`)));
-  if (outer.length === 0) throw new Error(`npm ls names no installed package; is \`npm ci\` done?\n${list.stderr}`);
+  if (outer.length === 0) throw new Error(`npm ls lists no installed package; run \`npm ci\` first\n${list.stderr}`);
   for (const from of outer) linkTree(from, path.join(folder, path.relative(root, from)));
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// A PostgreSQL cluster of our own in a temporary folder.
+// A PostgreSQL cluster in a temporary folder.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -9,7 +9,7 @@ const path = require('node:path');
 const { guarded } = require('../guarded');
 const { until } = require('./until');
 
-/** Debian keeps the programs of the server off the PATH, by version. */
+/** The folder with PostgreSQL's server programs. Debian keeps them in a folder per version, which is not on the PATH. */
 function findPostgres() {
   const folders = (process.env.PATH ?? '').split(path.delimiter);
   const debian = '/usr/lib/postgresql';
@@ -34,12 +34,12 @@ function unprivileged() {
       .find((entry) => entry.startsWith(`${name}:`));
     if (line) return { uid: Number(line.split(':')[2]), gid: Number(line.split(':')[3]) };
   }
-  throw new Error('PostgreSQL does not run as root, and there is neither a user "postgres" nor "nobody" to run it as.');
+  throw new Error('PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody" to run it as. Create one of them.');
 }
 
 /**
- * `start` resolves when it takes connections; `crash` is the immediate shutdown, after which the next start recovers from the log.
- * @param {string} folder one that exists @param {number} port @param {string} password
+ * `start` resolves when it accepts connections; `crash` is the immediate shutdown, after which the next start recovers from the log.
+ * @param {string} folder an existing folder @param {number} port @param {string} password
  */
 function postgresCluster(folder, port, password) {
   const bin = findPostgres();
@@ -92,7 +92,7 @@ function postgresCluster(folder, port, password) {
         },
       });
       running = cluster;
-      await until('PostgreSQL takes connections', () => ready, 30_000, cluster);
+      await until('PostgreSQL accepts connections', () => ready, 30_000, cluster);
     },
 
     stop: () => end('SIGINT'),

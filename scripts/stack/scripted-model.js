@@ -3,7 +3,7 @@
 
 const final = 'Looked, booked and paid.';
 
-/** Answers by turn, whoever asks; one answer at a time can be held back. @param {any} testing */
+/** Starts a model server that answers by turn; one answer at a time can be held back. @param {any} testing */
 async function scriptedModel({ startModelServer, byTurn, callTools, say }) {
   const answer = byTurn([
     callTools([

@@ -1,7 +1,7 @@
 // @ts-check
 'use strict';
 
-// The Temporal server and its schema tool, of the version that docker-compose.yml names, built from their Go module into the user's cache.
+// Builds the Temporal server and its schema tool, in the version of docker-compose.yml, from their Go module into the user's cache.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -10,17 +10,19 @@ const path = require('node:path');
 const { guarded } = require('../guarded');
 
 const module_ = 'go.temporal.io/server';
-// Go calls a program after its folder; the images call it so.
+// Go names a program after its folder; these are the names in the images.
 const programs = { 'temporal-server': 'cmd/server', 'temporal-sql-tool': 'cmd/tools/sql' };
 
 /** @param {string} version */
 function folderOf(version) {
-  const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  const named = process.env.XDG_CACHE_HOME ?? '';
+  // Ignore a relative path, which would be controlled by the author of the current folder.
+  const cache = path.isAbsolute(named) ? named : path.join(os.homedir(), '.cache');
   return path.join(cache, 'longhaul', `temporal-server-v${version}`);
 }
 
 /**
- * The folder that holds `temporal-server` and `temporal-sql-tool`. Two processes that build at once both succeed, and one of the results stays.
+ * The folder with `temporal-server` and `temporal-sql-tool`. If two processes build concurrently, both succeed, and one of the results stays.
  * @param {string} version without a v @param {(line: string) => void} log @returns {Promise<string>}
  */
 async function serverBinaries(version, log) {

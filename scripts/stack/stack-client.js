@@ -6,7 +6,7 @@ const { until } = require('./until');
 
 /** @typedef {Awaited<ReturnType<typeof import('./temporal-stack').temporalStack>>} Stack */
 
-/** Our client for what is done, and Temporal's own for what is looked at. @param {(file: string) => any} load @param {Stack} stack */
+/** Uses Longhaul's client for actions, and Temporal's own client for checks. @param {(file: string) => any} load @param {Stack} stack */
 async function connect(load, { address, namespace }) {
   const { LonghaulClient } = load('client.js');
   const { replayThreads } = load('testing/index.js');
@@ -16,7 +16,7 @@ async function connect(load, { address, namespace }) {
   /** @type {{ workflowId: string }[]} */
   const started = [];
   return {
-    /** A thread whose input is its id, so that the model can tell it from the others. @param {string} id */
+    /** Starts a thread whose input is its id, so that the model can identify it. @param {string} id */
     async start(id) {
       const thread = await longhaul.start('clerk', id, { id });
       started.push({ workflowId: id });
@@ -42,7 +42,7 @@ async function connect(load, { address, namespace }) {
       for await (const { workflowId } of temporal.workflow.list({ query })) if (workflowId === id) return true;
       return false;
     },
-    /** Every history of the threads that were started, against the workflow code of the build. @param {string} keep for those that diverge */
+    /** Replays every history of the started threads with the workflow code of the build. @param {string} keep folder for those that diverge */
     async replay(keep) {
       const { replayed, skipped, diverged } = await replayThreads({ client: longhaul, executions: started, keep });
       return { threads: started.length, replayed, problems: [...skipped, ...diverged] };

@@ -1,9 +1,10 @@
 // @ts-check
 'use strict';
 
-// What docker-compose.yml would start, natively: the same versions, the same environment, the same set-up scripts; only hosts, ports and paths differ.
+// Runs the services of docker-compose.yml natively: same versions, environment and setup scripts; only hosts, ports and paths differ.
 
 const fs = require('node:fs');
+const { get } = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { guarded } = require('../guarded');
@@ -18,12 +19,12 @@ const settings = { POSTGRES_PASSWORD: 'stack-test' };
 /** @param {(line: string) => void} log */
 async function temporalStack(log) {
   const { services } = readCompose(settings);
-  // Before the minutes that a build may take.
+  // Fail before a build, which may take minutes.
   findPostgres();
   const bin = await serverBinaries(imageVersion('temporal'), log);
   const cli = await findBinary(log);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'longhaul-stack-'));
-  // Whom PostgreSQL runs as has to get through to its own folder.
+  // The user that PostgreSQL runs as must be able to reach its folder.
   fs.chmodSync(folder, 0o755);
   fs.mkdirSync(path.join(folder, 'bin'));
   fs.symlinkSync(cli, path.join(folder, 'bin', 'temporal'));
@@ -56,7 +57,7 @@ async function temporalStack(log) {
   /** @type {import('../guarded').Guarded | undefined} */
   let server;
 
-  /** A service of the file that runs to its end. @param {string} name @param {Record<string, string>} overrides */
+  /** Runs a service of the file that exits by itself. @param {string} name @param {Record<string, string>} overrides */
   const runJob = async (name, overrides) => {
     const [command, script] = services[name].entrypoint;
     const job = guarded(command, [path.join(root, script)], { env: { ...env, ...services[name].environment, ...overrides } });
@@ -74,18 +75,20 @@ async function temporalStack(log) {
     setupSchema: () => runJob('temporal-schema', { SQL_HOST: '127.0.0.1', SQL_PORT: String(ports.postgres) }),
     setupNamespace: () => runJob('temporal-namespace', { TEMPORAL_ADDRESS: address }),
 
-    /** The server's own opinion of the file with its dynamic settings: what it prints. */
+    /** Lets the server validate the dynamic config file. Resolves with its output. */
     async validateDynamicConfig() {
       const job = guarded(path.join(bin, 'temporal-server'), ['validate-dynamic-config', serverEnv.DYNAMIC_CONFIG_FILE_PATH]);
       return (await job.ended).output;
     },
 
-    /** Resolves when the check passes that makes the container healthy in docker. */
+    /** Resolves when the health check of the compose file passes. */
     async startServer() {
       const started = guarded(path.join(bin, 'temporal-server'), ['start'], { env: serverEnv });
       server = started;
-      const check = services.temporal.healthcheck.test.at(-1).replace(':7243', `:${ports.http}`);
-      await until('the Temporal server is healthy', async () => (await fetch(check)).ok, 60_000, started);
+      const check = new URL(services.temporal.healthcheck.test.at(-1));
+      // The port differs here, but the `Host` header is that of the compose file, because the server accepts no other.
+      const here = { host: check.hostname, port: ports.http, path: check.pathname, headers: { host: check.host } };
+      await until('the Temporal server is healthy', async () => (await statusOf(here)) === 200, 60_000, started);
     },
 
     async killServer() {
@@ -99,6 +102,17 @@ async function temporalStack(log) {
       fs.rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** @param {import('node:http').RequestOptions} options @returns {Promise<number | undefined>} */
+function statusOf(options) {
+  return new Promise((resolve, reject) => {
+    const asked = get(options, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    asked.once('error', reject);
+  });
 }
 
 /** @template {string} Name @param {Name[]} names @returns {Promise<Record<Name, number>>} */

@@ -6,9 +6,9 @@ const { createServer } = require('node:net');
 /** @typedef {import('../guarded').Guarded} Guarded */
 
 /**
- * Waits for a condition, with a deadline. Where a process is named, its end ends the waiting, with its last words.
+ * Waits for a condition, with a deadline. If a process is given and ends, it rejects with the end of the process's output.
  * @template T
- * @param {string} what as in "after 5 s it was not so that …" @param {() => T | Promise<T>} condition @param {number} timeoutMs @param {Guarded} [process_]
+ * @param {string} what the condition as a sentence, for the error @param {() => T | Promise<T>} condition @param {number} timeoutMs @param {Guarded} [process_]
  * @returns {Promise<NonNullable<T>>}
  */
 async function until(what, condition, timeoutMs, process_) {
@@ -30,14 +30,14 @@ async function until(what, condition, timeoutMs, process_) {
       throw new Error(
         `${what}: the process ended (${ended.error ?? ended.signal ?? ended.code}) before that\n${ended.output.slice(-2_000)}`,
       );
-    if (Date.now() > deadline) throw new Error(`not so within ${timeoutMs / 1_000} s: ${what}${trouble}`);
+    if (Date.now() > deadline) throw new Error(`still not true after ${timeoutMs / 1_000} s: ${what}${trouble}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 
 /**
- * A free port below 32,768: the server keeps its ports in the database as 16-bit numbers with a sign; and above it, on Linux, an outgoing connection
- * may take the port before we do.
+ * A free port below 32,768: the server stores its ports in the database as signed 16-bit numbers, and on Linux an outgoing connection may take
+ * a higher port first.
  * @returns {Promise<number>}
  */
 async function freePort() {

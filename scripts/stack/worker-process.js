@@ -9,7 +9,7 @@ const { until } = require('./until');
 
 /** @typedef {Awaited<ReturnType<typeof import('./temporal-stack').temporalStack>>} Stack */
 
-/** A worker of the image's folder, with the environment that its container would have, and nothing else of ours. */
+/** Runs the worker from the image's folder, with only the environment that its container would have. */
 function workerProcess(
   /** @type {Stack} */ stack,
   /** @type {{ folder: string, command: string[] }} */ image,
@@ -55,7 +55,7 @@ function workerProcess(
       await running?.kill();
       running = undefined;
     },
-    /** What the thread's tools did, in order: tool and attempt. @param {string} threadId */
+    /** The executions of the thread's tools in order: tool and attempt. @param {string} threadId */
     journal: (threadId) =>
       fs
         .readFileSync(journal, 'utf8')

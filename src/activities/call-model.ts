@@ -2,36 +2,38 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
-import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
+import { type Activities, type CallModelRequest, failureTypes, type StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
 import { type CallIds, callIds } from '../core/call-ids';
-import { type Message, noUsage, type ToolCall, type Usage } from '../core/message';
+import { type AnswerPart, countedUsage, type Message, noUsage, type ToolCall, textOf, toolCallsOf, type Usage } from '../core/message';
 import { grownText } from '../core/text';
 import { factsOfThrown, messageOfThrown } from '../core/thrown';
 import type { Verdict } from '../core/tool';
 import { addWaste, charactersOf } from '../core/waste';
 import type { ModelAnswer, ModelDelta, ModelFailure } from '../models/model';
+import { forModel } from '../models/own-data';
 import { soundAnswer, soundFailure } from '../models/sound-answer';
-import type { Toolbox } from '../tools/toolbox';
-import { agentOf } from './agent-of';
-import { answerCap } from './answer-cap';
-import { askThread } from './ask-thread';
-import { withDigest } from './call-digest';
-import type { ActivityDependencies } from './dependencies';
-import { runStep, type Step } from './step';
-import { type Tally, tally } from './tally';
-import { judgeFailure, toFailure } from './to-failure';
+import type { Toolbox } from '../tools/running/toolbox';
+import { untilAbandoned } from '../tools/running/until-abandoned';
+import { agentOf } from './steps/agent-of';
+import { answerCap } from './steps/answer-cap';
+import { askThread } from './steps/ask-thread';
+import { withDigest } from './steps/call-digest';
+import type { ActivityDependencies } from './steps/dependencies';
+import { runStep, type Step } from './steps/step';
+import { type Tally, tally } from './steps/tally';
+import { judgeFailure, toFailure } from './steps/to-failure';
 
-/** One attempt at a call, while it goes on. */
+/** One attempt at a model call while it runs. */
 interface Attempt {
   step: Step;
   progress: StepProgress;
   spent: Tally;
-  /** Shows readers what arrives, and counts it. */
+  /** Publishes each delta to readers, and counts the deltas. */
   show: ((delta: ModelDelta) => void) & { count: number };
 }
 
-/** One request to the model: finds the transcript, streams the answer, judges its calls. Temporal retries it, with the waits that failures name. */
+/** Makes one request to the model: reads the transcript, streams the answer, judges its calls. Temporal retries it after each failure's wait. */
 export function callModel(deps: ActivityDependencies): Activities['callModel'] {
   return async (request) => {
     const progress: StepProgress = { runId: request.runId, messageId: request.messageId, turn: request.turn, attempt: 1 };
@@ -54,23 +56,23 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
         const durationMs = Math.round(performance.now() - started);
         const workspace = resolve(agent.workspace ?? deps.workspace);
-        const calls = await judge(agent, toolbox, request, workspace, ids.assign(answer.toolCalls), step);
+        const parts = withIds(answer.parts, ids);
+        const calls = toolCallsOf(parts);
+        const verdicts = await judge(agent, toolbox, request, workspace, calls, step);
         const token = randomBytes(4).toString('hex');
-        if (!request.closing) deposit(deps, request, answer, calls, token, step);
-        const { text, refusal, finishReason, usage, opaque } = answer;
+        if (!request.closing) deposit(deps, request, parts, token, step);
+        const { finishReason, usage } = answer;
         const wasted = spent.wasted();
         const costUsd = costOf(deps, request.model, usage);
-        const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(text) : [];
+        const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
         return {
-          text,
-          ...(refusal && { refusal }),
-          calls,
+          parts,
+          verdicts,
           finishReason,
-          usage,
+          usage: countedUsage(usage),
           ...(costUsd !== undefined && { costUsd }),
           ...(problems.length > 0 && { problems }),
-          ...(opaque && { opaque }),
-          attempt: step.attempt,
+          ...(step.attempt > 1 && { attempt: step.attempt }),
           token,
           ...(failed.length > 0 && { failed }),
           ...(wasted && { wasted }),
@@ -78,8 +80,9 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         };
       } catch (error) {
         if (step.signal.aborted) throw error;
-        if (isModelFailure(error)) throw fail(agent, request, attempt, soundFailure(error));
-        // Nobody said that it passes: as it is, and at once.
+        const failure = modelFailureOf(error);
+        if (failure) throw fail(agent, request, attempt, failure);
+        // An unknown error is not known to be temporary, so it is not retried.
         throw unclassified(error);
       }
     });
@@ -91,9 +94,9 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
   const found = await deps.transcripts.read(step.threadId, request.transcript, askThread(step.threadId, step.execution), request.inline);
   if ('messages' in found) return found.messages;
   throw ApplicationFailure.create({
-    message: `The transcript could not be had from the thread's workflow (from message ${found.missingFrom} on)`,
+    message: `The transcript could not be read from the thread's workflow (from message ${found.missingFrom} on)`,
     type: failureTypes.transcriptUnavailable,
-    // Not for the same input: the workflow passes what is missing with the next.
+    // Not retried with the same input: the workflow schedules the call again with the missing messages.
     nonRetryable: true,
     details: [found.missingFrom],
   });
@@ -107,7 +110,9 @@ async function ask(
   { instructions: own, messages }: { instructions: string; messages: Message[] },
   { step, spent, show }: Attempt,
 ): Promise<ModelAnswer> {
-  const { provider, model } = deps.models.resolve(request.model);
+  const { provider, model, providerName, family } = deps.models.resolve(request.model);
+  const settings = { ...agent.settings, ...request.settings };
+  const told = { provider: providerName, family, tellOtherReasoning: settings.otherReasoning === 'text' };
   const { closing, instructions: more, extraTools } = request;
   const cap = answerCap(step.signal);
   const prompt: Message[] = closing ? [{ id: request.messageId, role: 'user', content: closing.prompt }] : [];
@@ -117,10 +122,11 @@ async function ask(
     {
       model,
       instructions,
-      messages: closing ? [...messages, ...prompt] : messages,
+      messages: [...forModel(messages, told, deps.models), ...prompt],
       tools,
+      ...(agent.hostedTools.length > 0 && !closing && { hostedTools: agent.hostedTools }),
       ...(agent.answer && !closing && { answer: agent.answer.schema }),
-      settings: { ...agent.settings, ...request.settings },
+      settings,
     },
     {
       signal: cap.signal,
@@ -132,47 +138,53 @@ async function ask(
     },
   );
   spent.asked(() => instructions.length + charactersOf([...messages, ...prompt]) + JSON.stringify(tools).length);
-  const answer = soundAnswer(await (agent.emptyRetries === undefined ? asked : asked.catch(orEmpty)));
+  const answered = untilAbandoned(asked, cap.signal, graceMs, () => {
+    throw cap.signal.reason;
+  });
+  const answer = soundAnswer(await (agent.emptyRetries === undefined ? answered : answered.catch(orEmpty)));
   spent.told(answer.usage);
   return answer;
 }
 
-/** Where an agent takes an empty answer for one, a stream with nothing in it is no failure. */
+/** How long a provider may take to stop after its signal is aborted. One of the user's may ignore it: the run must be cancelled all the same. */
+const graceMs = 1_000;
+
+/** For agents with `emptyRetries`: an empty stream is an empty answer, not a failure. */
 function orEmpty(error: unknown): ModelAnswer {
   if (!isModelFailure(error) || error.kind !== 'empty') throw error;
-  return { text: '', toolCalls: [], finishReason: 'stop', usage: noUsage };
+  return { parts: [], finishReason: 'stop', usage: noUsage };
 }
 
 function costOf({ models, prices }: ActivityDependencies, name: string, usage: Usage): number | undefined {
-  const { model, providerName = '' } = models.resolve(name);
+  const { model, providerName } = models.resolve(name);
   const cost = prices.cost(model, providerName, usage);
-  // Prices may be the user's: what can't be added up would stand in every sum from then on.
+  // Prices may be user code: an invalid number would spoil every later sum.
   return cost !== undefined && cost >= 0 && cost <= bounds.answerUsd ? cost : undefined;
 }
 
-/** Code of the user's, as the instructions are. */
+/** Returns the agent's tools. User code may supply them; if it throws, the attempt is retried. */
 async function toolsOf(agent: Agent, { threadId }: Step): Promise<Toolbox> {
   try {
     return await agent.toolsFor({ threadId });
   } catch (cause) {
     const words = messageOfThrown(cause);
-    // A registry that is down for a moment is up again for one of the next attempts.
-    throw ApplicationFailure.retryable(`The tools of agent '${agent.name}' could not be had: ${words}`, 'tools-unavailable');
+    // A tool registry that is down may be available again for a later attempt.
+    throw ApplicationFailure.retryable(`The tools of agent '${agent.name}' could not be loaded: ${words}`, 'tools-unavailable');
   }
 }
 
-/** Code of the user's: where it throws, another attempt would only throw again. */
+/** Returns the agent's instructions. User code may supply them; if it throws, the call fails without retries, because it would throw again. */
 async function instructionsOf({ name, instructions }: Agent, { threadId }: Step): Promise<string> {
   try {
     return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date() });
   } catch (cause) {
     const { name: type, message: words } = factsOfThrown(cause);
-    // The name of what was thrown is the code of the failed run.
+    // The error's name becomes the code of the failed run.
     throw ApplicationFailure.nonRetryable(`The instructions of agent '${name}' could not be made: ${words}`, type);
   }
 }
 
-/** What heartbeats carry of a long text at least: so much of its end, for whoever watches it grow. */
+/** Minimum number of characters of a long text's end that heartbeats contain, for readers. */
 const longestSnapshot = 16_000;
 
 function deltas({ runId, messageId, turn }: CallModelRequest, ids: CallIds, step: Step, progress: StepProgress): Attempt['show'] {
@@ -200,6 +212,12 @@ function content(delta: ModelDelta, ids: CallIds): object {
   return { toolCallsChunk: [{ ...chunk, ...(id !== undefined && { id: ids.of(id) }) }] };
 }
 
+/** Gives the calls of the answer ids that are unique in the thread. */
+function withIds(parts: readonly AnswerPart[], ids: CallIds): AnswerPart[] {
+  const calls = ids.assign(toolCallsOf(parts)).values();
+  return parts.map((part) => (part.type === 'tool-call' ? { ...part, ...(calls.next().value as ToolCall) } : part));
+}
+
 function judge(
   agent: Agent,
   toolbox: Toolbox,
@@ -207,30 +225,25 @@ function judge(
   workspace: string,
   calls: ToolCall[],
   { threadId }: Step,
-): Promise<{ call: ToolCall; verdict: Verdict }[]> {
+): Promise<Verdict[]> {
   const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
   const options = { mayBeAsked, workspace, ...(rules && { rules }), ...(extraTools && { extraTools }) };
-  const judged = calls.map(async (call) => ({ call, verdict: withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked) }));
-  return Promise.all(judged);
+  return Promise.all(calls.map(async (call) => withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked)));
 }
 
-/** Leaves the answer where the next model call on this worker finds it. */
+/** Adds the answer to the cache, for the next model call on this worker. */
 function deposit(
   deps: ActivityDependencies,
-  { messageId }: CallModelRequest,
-  answer: ModelAnswer,
-  calls: ModelStep['calls'],
+  { messageId, model }: CallModelRequest,
+  content: AnswerPart[],
   token: string,
   step: Step,
 ): void {
-  const { text, refusal, opaque } = answer;
   deps.transcripts.deposit(step.threadId, {
     id: messageId,
     role: 'assistant',
-    content: text,
-    toolCalls: calls.map(({ call }) => call),
-    ...(refusal && { refusal }),
-    ...(opaque && { opaque }),
+    content,
+    model,
     attempt: step.attempt,
     token,
   });
@@ -244,7 +257,7 @@ function fail(
 ): ApplicationFailure {
   spent.failed(failure);
   const before = progress.failed ?? [];
-  // Not from when it was scheduled: a step that waited long for a worker has its whole window still.
+  // Counted from the first attempt, not from scheduling: waiting for a worker does not use up the retry window.
   const elapsedMs = Date.now() - (progress.began ?? Date.now());
   const judged = judgeFailure(failure, { policy: agent.retry, before, elapsedMs, random: Math.random(), partial: show.count > 0 });
   if (judged.again) {
@@ -269,7 +282,16 @@ function unclassified(thrown: unknown): ApplicationFailure {
   return Object.assign(ApplicationFailure.nonRetryable(message, name), { stack });
 }
 
-/** By its shape: a provider of the user's may come with a copy of the class of its own. */
+/** `undefined` for another error, also for one whose fields throw when they are read. */
+function modelFailureOf(error: unknown): ModelFailure | undefined {
+  try {
+    return isModelFailure(error) ? soundFailure(error) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Recognized by name, because a user's provider may contain its own copy of the class. */
 function isModelFailure(error: unknown): error is ModelFailure {
   return factsOfThrown(error).name === 'ModelFailure';
 }

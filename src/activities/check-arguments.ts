@@ -1,15 +1,17 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../contract/activities';
-import { agentOf } from './agent-of';
-import { checkedBy, withDigest } from './call-digest';
-import type { ActivityDependencies } from './dependencies';
+import { agentOf } from './steps/agent-of';
+import { checkedBy, withDigest } from './steps/call-digest';
+import type { ActivityDependencies } from './steps/dependencies';
 
-/** Whether arguments that a person edited fit their tool, and what stands for them. */
+/** Checks arguments that a person edited against their tool, and returns the digest of the edited call. */
 export function checkArguments({ agents }: ActivityDependencies): Activities['checkArguments'] {
   return async ({ agent, call, extraTools }) => {
     const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
     const toolbox = await agentOf(agents, agent).toolsFor({ threadId });
     const verdict = await toolbox.judge(call, { mayBeAsked: true, ...(extraTools && { extraTools }) });
-    return verdict.kind === 'reject' ? { error: verdict.error } : checkedBy(withDigest(threadId, call, verdict, true));
+    if (verdict.kind === 'reject') return { error: verdict.error };
+    const approval = 'approval' in verdict && verdict.approval;
+    return { ...checkedBy(withDigest(threadId, call, verdict, true)), ...(approval && { approval }) };
   };
 }

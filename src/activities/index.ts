@@ -1,17 +1,17 @@
 import type { Activities } from '../contract/activities';
-import { withBoundary } from './boundary';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
-import type { ActivityDependencies } from './dependencies';
 import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
 import { runHooks } from './run-hooks';
 import { runTool } from './run-tool';
+import { withBoundary } from './steps/boundary';
+import type { ActivityDependencies } from './steps/dependencies';
 import { verifyDecision } from './verify-decision';
 
-export type { ActivityDependencies } from './dependencies';
-export { TranscriptCache } from './transcript-cache';
+export type { ActivityDependencies } from './steps/dependencies';
+export { TranscriptCache } from './steps/transcript-cache';
 export type { DecisionVerifier, Signatory } from './verify-decision';
 
 export function createActivities(deps: ActivityDependencies): Activities {

@@ -1,9 +1,9 @@
-import { searchAttributeTypes } from '../contract/search-attributes';
+import { searchAttributes } from '../contract/search-attributes';
 
-/** As numbered by Temporal's API. */
-const indexedValueType = { Keyword: 2, Double: 4, Datetime: 6, KeywordList: 7 } as const;
+/** The numbers of Temporal's API. */
+const indexedValueType = { KEYWORD: 2, DOUBLE: 4, DATETIME: 6, KEYWORD_LIST: 7 } as const;
 
-/** The part of a connection that this needs; a worker's and a client's both have it. */
+/** The part of a connection that is needed here. Connections of workers and clients both have it. */
 interface Operator {
   operatorService: {
     listSearchAttributes(request: { namespace: string }): Promise<{ customAttributes?: Record<string, unknown> | null }>;
@@ -12,8 +12,8 @@ interface Operator {
 }
 
 /**
- * Registers our search attributes with the namespace where that is permitted. Returns false, with why, where they are not all there:
- * threads then do without them.
+ * Registers the missing search attributes with the namespace. If some can't be registered, returns false and the reason (`why`). Threads then
+ * work without search attributes.
  */
 export async function registerSearchAttributes(
   { operatorService }: Operator,
@@ -21,16 +21,14 @@ export async function registerSearchAttributes(
 ): Promise<{ registered: boolean; why?: string }> {
   const missing = async () => {
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    return Object.keys(searchAttributeTypes).filter(
-      (name) => !customAttributes || !(name in customAttributes),
-    ) as (keyof typeof searchAttributeTypes)[];
+    return Object.values(searchAttributes).filter(({ name }) => !customAttributes || !(name in customAttributes));
   };
   try {
-    const names = await missing();
-    if (names.length > 0) {
-      const searchAttributes = Object.fromEntries(names.map((name) => [name, indexedValueType[searchAttributeTypes[name]]]));
-      await operatorService.addSearchAttributes({ namespace, searchAttributes }).catch(async (error: unknown) => {
-        // Another worker may have been a moment faster.
+    const keys = await missing();
+    if (keys.length > 0) {
+      const types = Object.fromEntries(keys.map(({ name, type }) => [name, indexedValueType[type]]));
+      await operatorService.addSearchAttributes({ namespace, searchAttributes: types }).catch(async (error: unknown) => {
+        // Another worker may have registered them meanwhile.
         if ((await missing()).length > 0) throw error;
       });
     }

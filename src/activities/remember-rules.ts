@@ -1,9 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities } from '../contract/activities';
-import { agentOf } from './agent-of';
-import type { ActivityDependencies } from './dependencies';
+import { agentOf } from './steps/agent-of';
+import type { ActivityDependencies } from './steps/dependencies';
 
-/** Keeps what a decision asked to remember where the agent's permissions are kept. Saying it twice changes nothing. */
+/** Adds rules of a decision to the agent's permission store. Adding the same rules again has no effect. */
 export function rememberRules({ agents }: Pick<ActivityDependencies, 'agents'>): Activities['rememberRules'] {
   return async ({ agent, rules }) => {
     const store = agentOf(agents, agent).permissions?.store;

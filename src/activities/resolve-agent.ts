@@ -2,10 +2,10 @@ import { Context } from '@temporalio/activity';
 import { factsOf } from '../agents/define-agent';
 import type { Activities } from '../contract/activities';
 import { defaultTakeoverMs } from '../core/takeover';
-import { agentOf } from './agent-of';
-import type { ActivityDependencies } from './dependencies';
+import { agentOf } from './steps/agent-of';
+import type { ActivityDependencies } from './steps/dependencies';
 
-/** Finds out what a run needs to know of its agent, so that it is recorded and replay need not know the agent. */
+/** Returns what a run needs to know about its agent. It is recorded, so that a replay does not need the agent. */
 export function resolveAgent(deps: ActivityDependencies): Activities['resolveAgent'] {
   const { agents, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
   return async ({ agent }) => {
@@ -29,7 +29,7 @@ function contextWindowOf({ models, prices }: ActivityDependencies, name: string)
     const { model, providerName = '' } = models.resolve(name);
     return prices.contextWindow(model, providerName);
   } catch {
-    // A name that nobody knows is the model call's to report.
+    // The model call reports an unknown name.
     return undefined;
   }
 }

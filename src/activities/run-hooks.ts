@@ -6,20 +6,20 @@ import type { Message, ToolCall } from '../core/message';
 import type { CheckedCall } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
-import type { ToolContext } from '../tools/define-tool';
-import { capContent } from '../tools/output-cap';
-import { agentOf } from './agent-of';
-import { askThread, eventsOf } from './ask-thread';
-import { callDigest, checkedBy, withDigest } from './call-digest';
-import type { ActivityDependencies } from './dependencies';
-import { runStep, type Step } from './step';
+import type { ToolContext } from '../tools/defining/define-tool';
+import { capContent } from '../tools/running/output-cap';
+import { agentOf } from './steps/agent-of';
+import { askThread, eventsOf } from './steps/ask-thread';
+import { callDigest, checkedBy, withDigest } from './steps/call-digest';
+import type { ActivityDependencies } from './steps/dependencies';
+import { runStep, type Step } from './steps/step';
 
 type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies' | 'liveTextMs' | 'takeoverMs'>;
 
-/** How often a thread that could not be asked for its transcript is asked anew before that counts as the hook's error. */
+/** Attempts at a step whose transcript can't be read. After that, it counts as the hook's error. */
 const tries = 3;
 
-/** The hooks of one name. What goes wrong in them is in the reports, but for hooks whose failure ends the run, and for lost infrastructure. */
+/** Runs the hooks of one name. Their errors are in the reports. Throws only if a hook's failure ends the run, or if infrastructure was lost. */
 export function runHooks(deps: Needed): Activities['runHooks'] {
   return <N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>> => {
     const progress: StepProgress = { runId: request.runId, turn: request.turn, attempt: 1 };
@@ -34,7 +34,7 @@ export function runHooks(deps: Needed): Activities['runHooks'] {
   };
 }
 
-/** The agent was registered with such hooks when the run began, and this worker's has none. A permission that can't be asked for is not given. */
+/** The answer if the agent had such hooks when the run began, but has none on this worker. `approve:tool` then refuses. */
 function nobodyToAsk<N extends HookName>({ hook, agent }: RunHooksRequest<N>): HooksStep<N> {
   const reason = `Permission check failed: agent '${agent}' of this worker has no approve:tool hooks, though the run began with some.`;
   return { answer: (hook === 'approve:tool' ? { approved: false, reason } : {}) as HookAnswer[N], reports: [] };
@@ -63,13 +63,13 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
   };
   const { answer, reports } = await hooks.run(request.hook, request.input, host);
   if (lost && step.attempt < tries && reports.some(({ error }) => error !== undefined)) throw unavailable();
-  // What was recorded can't be taken back, so whoever listens to it can't end the run: its failure is only reported.
+  // Events are already recorded, so a failed `on:event` can't end the run and is only reported.
   const fatal = request.hook === 'on:event' ? [] : reports.filter(({ error, mode }) => error !== undefined && mode === 'fail');
   if (fatal.length > 0) throw hookFailed(request.hook, fatal, reports);
   return { answer, reports };
 }
 
-/** Of arguments that a hook puts in the place of the model's, before somebody is asked about them: what they are shown. */
+/** Returns what people who may be asked about the call are shown of arguments that `approve:tool` edited. */
 async function checkedArguments(
   agent: Agent,
   { hook, input }: RunHooksRequest,
@@ -82,7 +82,7 @@ async function checkedArguments(
     const verdict = await (await agent.toolsFor({ threadId })).judge(call, { mayBeAsked: true });
     if (verdict.kind !== 'reject') return checkedBy(withDigest(threadId, call, verdict, true));
   } catch {
-    // Tools that can't be had are told of where they are needed.
+    // Tools that can't be loaded are reported when they are needed.
   }
   return { digest: callDigest(threadId, call, call.arguments) };
 }
@@ -99,10 +99,10 @@ async function transcript(deps: Needed, { transcript: ref }: RunHooksRequest, st
 }
 
 function unavailable(): ApplicationFailure {
-  return ApplicationFailure.retryable("The transcript could not be had from the thread's workflow", failureTypes.transcriptUnavailable);
+  return ApplicationFailure.retryable("The transcript could not be read from the thread's workflow", failureTypes.transcriptUnavailable);
 }
 
-/** What the worker was created with, as tools reach it: made once for the hooks of the step. */
+/** Returns `ctx.resolve`: the worker's dependencies as tools get them, each made once per step. */
 function resolver({ dependencies, agents, workspace }: Needed, request: RunHooksRequest, step: Step): HookHost['resolve'] {
   const made = new Map<string, Promise<unknown>>();
   const { hook, runId, turn, input, agent } = request;

@@ -4,27 +4,32 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
 import { excerpt } from '../core/json';
-import type { Content } from '../core/message';
+import type { Content, ToolCall } from '../core/message';
 import { shortText } from '../core/text';
 import { isError, type ToolOutcome } from '../core/tool';
-import { agentOf } from './agent-of';
-import type { ActivityDependencies } from './dependencies';
-import { interrupted, isInterrupted, runStep } from './step';
+import type { Toolbox } from '../tools/running/toolbox';
+import { agentOf } from './steps/agent-of';
+import { callDigest } from './steps/call-digest';
+import type { ActivityDependencies } from './steps/dependencies';
+import { interrupted, isInterrupted, runStep } from './steps/step';
 
-/** One tool call. What comes of it is an outcome, also when it fails; an exception means that it was lost, or that it is worth another attempt. */
+/** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], edited, once, earlier }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, edited, once, earlier }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier }, async (step) => {
-      // Attempts that died with their worker are no failures of the tool: its throws are counted apart, and handed on.
+      // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
       Object.assign(progress, { attempt: step.attempt, throws: step.before?.throws ?? 0 });
-      // Its retry policy has one attempt; an operator may have given it more.
+      // The retry policy allows one attempt, but an operator may have changed it.
       if (once && Context.current().info.attempt > 1) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
       const agent = agentOf(deps.agents, agentName, step);
       const toolbox = await agent.toolsFor({ threadId: step.threadId });
       const workspace = resolve(agent.workspace ?? deps.workspace);
       if (unasked && !(await toolbox.isFree(call, { rules, workspace }))) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
+      }
+      if (digest && (await digestNow(step.threadId, toolbox, call)) !== digest) {
+        return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notAsShown(call.name) };
       }
       const { outcome, threw } = await toolbox.execute(call, {
         signal: step.signal,
@@ -40,7 +45,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
           step.publish('agent.tool.progress', runId, { toolCallId: call.id, name: call.name, attempt: step.attempt, message });
         },
       });
-      // Nobody cancelled it: another attempt may do it, or, of a `once` tool, nobody knows how far it came. What is reset would begin anew.
+      // Interrupted, not cancelled: another attempt may run it. The outcome of a `once` tool is unknown; after a reset, it would run again.
       if (outcome.status === 'cancelled' && isInterrupted()) {
         if (once && Context.current().cancellationDetails?.reset) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
         throw interrupted();
@@ -79,9 +84,9 @@ function unknownOutcome(name: string): ToolOutcome {
   return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
 }
 
-/** Of a call that no attempt has begun: what ran since it was judged, such as another call of the same answer, changed what it would do. */
+/** For a call that has not begun: something that ran since its verdict, such as another call of the same answer, changed what it would do. */
 function notFreeAnyMore(name: string): ToolOutcome {
-  const message = `${name} was not run: since it was judged, something changed what it would do, and it needs an approval now.`;
+  const message = `${name} was not run: something changed what the call would do after its permissions were checked, and it needs an approval now.`;
   return {
     status: 'denied',
     content: `Error: ${message} Call it again, and a person is asked.`,
@@ -89,7 +94,22 @@ function notFreeAnyMore(name: string): ToolOutcome {
   };
 }
 
-/** The model must know that its call ran with other arguments than its own. */
+/** Returns the digest of what people would be shown of a call now. */
+async function digestNow(threadId: string, toolbox: Toolbox, call: ToolCall): Promise<string> {
+  return callDigest(threadId, call, (await toolbox.shown(call)) ?? call.arguments);
+}
+
+/** For a call that has not begun: the tool, such as its defaults, changed while people were being asked. */
+function notAsShown(name: string): ToolOutcome {
+  const message = `${name} was not run: the tool now interprets the arguments differently from what was approved.`;
+  return {
+    status: 'denied',
+    content: `Error: ${message} Call it again, and a person is asked.`,
+    error: { name: 'PermissionDeniedError', message },
+  };
+}
+
+/** Tells the model that its call ran with edited arguments. */
 function withNote(by: 'person' | 'hook', content: Content, args: string): Content {
   const note = `[A ${by} edited the arguments before the call: ${excerpt(args, 2_000)}]\n`;
   return typeof content === 'string' ? note + content : [{ type: 'text', text: note }, ...content];

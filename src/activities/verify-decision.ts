@@ -3,30 +3,31 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities } from '../contract/activities';
 import { statementOf } from '../core/attestation';
 import { checkPerson } from '../core/people';
-import type { ActivityDependencies } from './dependencies';
+import type { ActivityDependencies } from './steps/dependencies';
 
 /** Who signed a decision. */
 export interface Signatory {
-  /** The name by which the decision is kept and compared with those who are asked. */
+  /** The name that is recorded with the decision and compared with the people who are asked. */
   by: string;
-  /** The groups that they are in. What the decision itself says of groups does not count. */
+  /** The signer's groups. The groups in the decision itself are ignored. */
   groups?: readonly string[];
 }
 
-/** Knows whose signatures count. Must not need anything that tools can reach. */
+/** Verifies signatures of decisions. It must not depend on anything that tools can access. */
 export interface DecisionVerifier {
-  /** Of those whose signatures count, where it is known: a worker process tells them when it starts. */
+  /** The names of all accepted signers, if known. A worker process prints them when it starts. */
   readonly names?: readonly string[];
-  /** Who made the signature over the statement, by the name that was claimed; or undefined. Rejects where it can't be found out now. */
+  /** Returns who signed the statement with the claimed name `by`, or undefined if the signature is invalid. Rejects if it can't be checked now. */
   verify(signed: { statement: string; signature: string; by: string }): Promise<Signatory | undefined> | Signatory | undefined;
 }
 
-/** Whether a decision, an output or an answer was signed by who it says. */
+/** Verifies that a decision, an output or an answer was signed by the person it names. */
 export function verifyDecision({ verifier }: Pick<ActivityDependencies, 'verifier'>): Activities['verifyDecision'] {
   return async ({ request, ...at }) => {
     const { by = '', signature = '' } = request.content;
-    // Tried again: another worker may know.
-    if (!verifier) throw ApplicationFailure.retryable('The worker that was asked has no verifier. Give all workers of the agent the same.');
+    // Retried: another worker may have a verifier.
+    if (!verifier)
+      throw ApplicationFailure.retryable('This worker has no decision verifier. Configure the same verifier on all workers of the agent.');
     const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
     const statement = statementOf(request, { threadId, ...at }, sha256);
     const signatory = await verifier.verify({ statement, signature, by });

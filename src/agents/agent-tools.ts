@@ -1,21 +1,21 @@
 import { messageOfThrown } from '../core/thrown';
-import type { Tool } from '../tools/define-tool';
-import { doneTool } from '../tools/done';
-import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/toolbox';
-import { isToolset, oddTools } from '../tools/toolset';
-import { withinPatience } from '../tools/within';
+import { doneTool } from '../tools/built-in/done';
+import type { Tool } from '../tools/defining/define-tool';
+import { isToolset, oddTools } from '../tools/defining/toolset';
+import { withinPatience } from '../tools/defining/within';
+import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/running/toolbox';
 import type { Agent, ToolSource } from './agent';
 
-/** How long a function may take to say which tools there are: it may have to ask a server, and every model call waits for it. */
+/** How long a tools function may take: it may have to call a server, and every model call waits for it. */
 const sourceMs = 30_000;
 
-/** What is wrong with a list or a set, a sentence each. What a function will give is not known beforehand. */
+/** Returns the problems of a list or toolset, one sentence each. The tools of a function are not known beforehand. */
 export function problemsOfTools(source: ToolSource, options: ToolboxOptions): string[] {
   if (typeof source === 'function') return [];
   return toolboxOf(isToolset(source) ? source.list() : source, options).problems;
 }
 
-/** A toolbox of a list, or what is wrong with the list. */
+/** Creates a toolbox from a list, or returns the problems of the list. */
 function toolboxOf(tools: readonly Tool[], options: ToolboxOptions): { toolbox?: Toolbox; problems: string[] } {
   const odd = oddTools(tools);
   if (odd.length > 0) return { problems: odd };
@@ -26,13 +26,13 @@ function toolboxOf(tools: readonly Tool[], options: ToolboxOptions): { toolbox?:
   }
 }
 
-/** The names of a list that is in order; undefined where the tools may be others at the next turn. */
+/** The names of a valid list; undefined if the tools may change between turns. */
 export function toolNames(source: ToolSource, done: boolean): string[] | undefined {
   if (!Array.isArray(source) || oddTools(source).length > 0) return undefined;
   return [...source.map((tool: Tool) => tool.name), ...(done ? [doneTool.name] : [])];
 }
 
-/** An agent's ways to its tools. Throws `TypeError` for a list or set that makes no toolbox. */
+/** Creates an agent's access to its tools. Throws `TypeError` for an invalid list or toolset. */
 export function agentTools(agent: string, source: ToolSource, options: ToolboxOptions): Pick<Agent, 'toolbox' | 'toolsFor'> {
   const boxOf = toolboxes(agent, options);
   if (typeof source === 'function') {
@@ -43,7 +43,7 @@ export function agentTools(agent: string, source: ToolSource, options: ToolboxOp
       },
     };
   }
-  // A list is copied, because its owner may change it; a set says itself that it changed.
+  // A list is copied, because its owner may change it; a toolset returns a new array after a change.
   const list = isToolset(source) ? () => source.list() : fixed(source);
   boxOf(list());
   return {
@@ -59,7 +59,7 @@ function fixed(tools: readonly Tool[]): () => readonly Tool[] {
   return () => copy;
 }
 
-/** Makes a toolbox of a list; of the same tools as last time, the same. So it costs nothing to ask at every turn. */
+/** Creates a toolbox from a list. For the same tools as last time, returns the same toolbox, so that calling it at every turn is cheap. */
 function toolboxes(agent: string, options: ToolboxOptions): (tools: readonly Tool[]) => Toolbox {
   let last: { tools: readonly Tool[]; toolbox: Toolbox } | undefined;
   return (tools) => {

@@ -1,15 +1,15 @@
 import type { z } from 'zod';
-import type { AtLimit, Limits, ModelSettings, StopPolicy } from '../core/agent';
+import type { AtLimit, HostedTool, Limits, ModelChoice, ModelSettings, StopPolicy } from '../core/agent';
 import type { RetryPolicy } from '../core/failure';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
-import type { Tool } from '../tools/define-tool';
-import type { Permissions } from '../tools/permissions';
-import type { Toolbox } from '../tools/toolbox';
-import type { Toolset } from '../tools/toolset';
+import type { Tool } from '../tools/defining/define-tool';
+import type { Toolset } from '../tools/defining/toolset';
+import type { Permissions } from '../tools/permissions/permissions';
+import type { Toolbox } from '../tools/running/toolbox';
 import type { AnswerFormat } from './answer-format';
 
-/** What instructions may depend on. They are made anew for every model call; what changes in them spoils the provider's prompt cache. */
+/** The argument of an instructions function. It is called before every model call; changing instructions invalidate the provider's prompt cache. */
 export interface InstructionsContext {
   threadId: string;
   now: Date;
@@ -17,77 +17,84 @@ export interface InstructionsContext {
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
 
-/**
- * A list; a `Toolset`, which may change; or a function that says what there is now, within 30 s. The last two are read again at every
- * model call.
- */
+/** A list, a `Toolset`, or a function that returns the current tools within 30 s. Toolsets and functions are read again at every model call. */
 export type ToolSource = readonly Tool[] | Toolset | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
 
-/** `StopPolicy` in short: `verify` is one round and at most three a run. */
+/** Short form of `StopPolicy`: `verify` means one round, and at most three per run. */
 export type StopOption =
   | StopPolicy['kind']
   | { kind: 'immediate' }
   | { kind: 'verify'; rounds?: number; max?: number; prompt?: string }
   | { kind: 'done-tool'; nudge?: string };
 
-/** The schema of an agent's answers, or that there is none. */
+/** The schema of an agent's answers, if any. */
 export type OutputSchema = z.ZodType | undefined;
 
 export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
-  /** 1 to 64 of a-z, A-Z, 0-9, `_`, `-` and `.`: threads are started by it. */
+  /** 1 to 64 of a-z, A-Z, 0-9, `_`, `-` and `.`. Threads are started by this name. */
   name: string;
-  /** `provider/model`, such as `openai/gpt-5`, or a bare model name. */
-  model: string;
+  /**
+   * `provider/model`, such as `openai/gpt-5`, or a bare model name. With a list, the run falls back to the next model if one fails in a way that
+   * may not affect another.
+   */
+  model: ModelChoice;
+  /** Whether to fall back also if a content filter rejects the conversation or stops the answer. Default `false`. */
+  fallbackOnContentFilter?: boolean;
   /** The system prompt. */
   instructions: Instructions;
-  /** None: a plain chat. */
+  /** Default: no tools. */
   tools?: ToolSource;
+  /** Tools that the model's provider runs itself, such as `{ name: 'web-search' }`. */
+  hostedTools?: readonly HostedTool[];
   settings?: ModelSettings;
-  /** Of a run. */
+  /** Limits of a run. */
   limits?: Limits;
-  /** Of a thread: all its runs together. */
+  /** Limits of a thread: all its runs together. */
   threadLimits?: Limits;
   /** Default `stop`: the run ends as incomplete. */
   atLimit?: AtLimit;
-  /** When an answer without tool calls ends the run. Default `immediate`. With `done-tool` it has the tool `done` besides its own. */
+  /** When an answer without tool calls ends the run. Default `immediate`. With `done-tool`, the agent also has the tool `done`. */
   stop?: StopOption;
-  /** `fail`: a tool that fails ends the run. Default `continue`: the model is told. */
+  /** `fail`: a failed tool call ends the run. Default `continue`: the model is told. */
   toolFailure?: 'continue' | 'fail';
-  /** A zod object that the answer must fit, as JSON text. One that does not is sent back with what is wrong. */
+  /** A zod object that the answer must match, as JSON text. An invalid answer is sent back to the model with its problems. */
   output?: Output;
-  /** How often an answer is sent back. Default 2. */
+  /** How often an invalid answer is sent back. Default 2. */
   outputRetries?: number;
   /**
-   * Takes an empty answer for an answer, which is asked for again so often, and then ends the run. Unset: a stream without anything in it is
-   * a failure of the provider, tried again by `retry`.
+   * Accepts empty answers as answers: the model is called again up to this many times, then the run ends. Unset: an empty stream is a failure of
+   * the provider, retried according to `retry`.
    */
   emptyRetries?: number;
-  /** How often the hook `check:completion` is heeded in a run. Default 1. */
+  /** How often the hook `check:completion` can continue a run. Default 1. */
   completionChecks?: number;
-  /** Made by `defineHooks`. */
+  /** Created by `defineHooks`. */
   hooks?: Hooks;
-  /** A hook that fails so often in a row is left out from then on. Default 3. */
+  /** After this many consecutive errors a hook is disabled. Default 3. */
   hookErrors?: number;
-  /** Made by `createPermissions`: which calls are refused, which need no approval, which need one. */
+  /** Created by `createPermissions`: which calls are refused, which need no approval, which need one. */
   permissions?: Permissions;
-  /** For one attempt of tools that say nothing themselves. Milliseconds; default 30,000. */
+  /** Timeout of one attempt for tools without their own. Milliseconds; default 30,000. */
   toolTimeoutMs?: number;
-  /** Default `by-effect`: pure calls side by side, the others one after another. */
+  /** Default `by-effect`: `pure` calls run concurrently, the others one after another. */
   strategy?: ToolStrategy;
-  /** How model calls are retried; what is unset is the engine's default. */
+  /** How model calls are retried; unset fields use the engine's defaults. */
   retry?: Partial<RetryPolicy>;
-  /** The folder its tools work in; default is the worker's. */
+  /** The folder in which its tools work. Default: the worker's folder. */
   workspace?: string;
 }
 
-/** An agent as a worker keeps it: checked, frozen, with its toolbox. Made by `defineAgent` only. */
+/** A validated, frozen agent with its toolbox. Created only by `defineAgent`. */
 export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly name: string;
   readonly model: string;
+  readonly fallbackModels: readonly string[];
+  readonly fallbackOnContentFilter: boolean;
+  readonly hostedTools: readonly HostedTool[];
   readonly instructions: Instructions;
-  /** What is known without a thread: of a list everything, of a `Toolset` what it has now, of a function nothing. */
+  /** The tools known without a thread: all of a list, the current ones of a `Toolset`, none of a function. */
   readonly toolbox: Toolbox;
-  /** The tools as they are now. Rejects with what a tool function threw, or with what is wrong with the tools it gave. */
+  /** The current tools. Rejects with the error of a tools function, or with the problems of the tools that it returned. */
   toolsFor(ctx: { threadId: string }): Promise<Toolbox>;
   readonly settings: Readonly<ModelSettings>;
   readonly limits: Readonly<Limits>;
@@ -95,7 +102,7 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly atLimit: AtLimit;
   readonly stop: StopPolicy;
   readonly toolFailure: 'continue' | 'fail';
-  /** As it was defined: with `thread.result({ schema: agent.output })` the answer comes parsed. */
+  /** The schema as defined: `thread.result({ schema: agent.output })` returns the parsed answer. */
   readonly output: Output;
   readonly answer?: AnswerFormat;
   readonly outputRetries: number;

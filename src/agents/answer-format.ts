@@ -1,18 +1,18 @@
 import type { z } from 'zod';
 import { excerpt, isObject, type JsonObject } from '../core/json';
 import { messageOfThrown } from '../core/thrown';
-import { toolParameters } from '../tools/tool-parameters';
-import { zodProblems } from '../tools/zod-problems';
+import { toolParameters } from '../tools/defining/tool-parameters';
+import { zodProblems } from '../tools/defining/zod-problems';
 
-/** What an agent's answer must be. */
+/** The required format of an agent's answer. */
 export interface AnswerFormat {
-  /** JSON Schema (2020-12), with an object at its root: what the model is told. */
+  /** JSON Schema (2020-12) with an object at its root, as sent to the model. */
   readonly schema: JsonObject;
-  /** Why a text is no such answer, a line each; none when it is one. */
+  /** Returns the problems of an answer, one line each; none if it is valid. */
   problems(text: string): Promise<string[]>;
 }
 
-/** Throws `TypeError` for a schema that no answer could fit. */
+/** Creates an answer format. Throws `TypeError` for a schema that no answer could match. */
 export function answerFormat(output: z.ZodType): AnswerFormat {
   const schema = toolParameters(output, (problem) => new TypeError(`output ${problem}`));
   return Object.freeze({
@@ -30,7 +30,7 @@ export function answerFormat(output: z.ZodType): AnswerFormat {
         const parsed = await output.safeParseAsync(value);
         return parsed.success ? [] : zodProblems(parsed.error.issues);
       } catch (error) {
-        // A refinement of the author's that throws instead of reporting.
+        // The schema's own refinement threw instead of reporting an issue.
         return [`it could not be checked: ${messageOfThrown(error)}`];
       }
     },

@@ -1,25 +1,27 @@
 import type { StopPolicy } from '../core/agent';
-import { checkName } from '../core/check-input';
 import { excerpt } from '../core/json';
+import { checkModels } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
-import type { Permissions } from '../tools/permissions';
+import type { Permissions } from '../tools/permissions/permissions';
 import type { AgentDefinition } from './agent';
 import { problemsOfTools, toolNames } from './agent-tools';
 import { type AnswerFormat, answerFormat } from './answer-format';
-import { problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
+import { problemsOfHostedTools, problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
 import { closest } from './closest';
 import { stopPolicy } from './stop-policy';
 
 const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
 
-/** Every field, so that a misspelt one is told. The compiler asks for the missing and refuses the unknown. */
+/** Every field, to detect misspelt ones. The compiler rejects missing and unknown fields here. */
 const fields: Record<keyof AgentDefinition, true> = {
   name: true,
   model: true,
   instructions: true,
+  fallbackOnContentFilter: true,
   tools: true,
+  hostedTools: true,
   settings: true,
   limits: true,
   threadLimits: true,
@@ -39,7 +41,7 @@ const fields: Record<keyof AgentDefinition, true> = {
   workspace: true,
 };
 
-/** What a definition says in short, in full; and what is wrong with it, a line each, none when it is fine. */
+/** Expands a definition's short forms, and returns its problems, one line each; none if it is valid. */
 export function readDefinition(definition: AgentDefinition): { problems: string[]; stop: StopPolicy; answer?: AnswerFormat } {
   const { policy, problems: ofStop } = stopPolicy(definition.stop);
   const { answer, problems: ofOutput } = readOutput(definition.output);
@@ -48,11 +50,12 @@ export function readDefinition(definition: AgentDefinition): { problems: string[
 }
 
 function problemsOfFields(definition: AgentDefinition, done: boolean): string[] {
-  const { name, model, instructions, tools = [], hooks, permissions, workspace } = definition;
+  const { name, model, instructions, tools = [], hostedTools, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {} } = definition;
   return [
     ...(isAgentName(name) ? [] : [`the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'`]),
-    ...(isText(model) ? [checkName('model', model)].filter((wrong) => wrong !== undefined) : ["model: name one, such as 'openai/gpt-5'"]),
+    ...problemsOfModel(model),
+    ...problemsOfHostedTools(hostedTools),
     ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
     ...problemsOfTools(tools, { done }),
     ...(strategies.includes(strategy)
@@ -69,6 +72,11 @@ function problemsOfFields(definition: AgentDefinition, done: boolean): string[] 
   ];
 }
 
+function problemsOfModel(model: unknown): string[] {
+  if (!Array.isArray(model) && !isText(model)) return ["model: name one, such as 'openai/gpt-5'"];
+  return [checkModels(model)].filter((wrong) => wrong !== undefined);
+}
+
 export function isAgentName(name: unknown): name is string {
   return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
 }
@@ -82,7 +90,7 @@ function readOutput(output: AgentDefinition['output']): { answer?: AnswerFormat;
   }
 }
 
-/** By their shape: a test runner's realms, or two copies of the package, would make `instanceof` lie. */
+/** Checks by shape, because `instanceof` fails across a test runner's realms or two copies of the package. */
 function problemsOfHooks(hooks: Hooks | undefined): string[] {
   const fine = hooks === undefined || (typeof hooks?.ids === 'function' && typeof hooks.run === 'function');
   return fine ? [] : ['hooks: give what defineHooks returned'];

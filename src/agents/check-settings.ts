@@ -9,6 +9,8 @@ const settingsSchema = z.strictObject({
   temperature: z.number().min(0).max(2).optional(),
   maxTokens: z.number().int().positive().optional(),
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })]).optional(),
+  reasoningEffort: z.enum(['none', 'low', 'medium', 'high']).optional(),
+  otherReasoning: z.enum(['drop', 'text']).optional(),
   providerOptions: z.record(z.string(), z.json()).optional(),
 });
 const limitsSchema = z.strictObject(
@@ -18,6 +20,7 @@ const optionsSchema = z
   .object({
     atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
     toolFailure: z.enum(['continue', 'fail']),
+    fallbackOnContentFilter: z.boolean(),
     outputRetries: count,
     emptyRetries: count,
     completionChecks: count,
@@ -29,7 +32,7 @@ const optionsSchema = z
   })
   .partial();
 const retrySchema = z.strictObject({
-  // Temporal's own bound on attempts must stay above it: see workflows/activity-options.ts.
+  // Temporal's own limit on attempts must stay above this: see workflows/activity-options.ts.
   maxAttempts: z.number().int().positive().max(20).optional(),
   baseMs: positive.optional(),
   maxMs: positive.optional(),
@@ -40,7 +43,7 @@ const retrySchema = z.strictObject({
   afterPartial: z.boolean().optional(),
 });
 
-/** What is wrong with model settings, a line each; none when they are fine. `tools`: what a tool choice may force, where it is known. */
+/** Returns the problems of model settings, one line each; none if they are valid. `tools`: the tools that a tool choice may name, if known. */
 export function problemsOfSettings(settings: unknown, tools: readonly string[] | undefined): string[] {
   const problems = problemsOf('settings', settingsSchema, settings);
   if (problems.length > 0 || tools === undefined) return problems;
@@ -52,6 +55,20 @@ export function problemsOfSettings(settings: unknown, tools: readonly string[] |
   return toolChoice === 'required' && tools.length === 0 ? ["settings.toolChoice: is 'required', but the agent has no tools"] : [];
 }
 
+const hostedToolSchema = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be a name such as 'web-search'"),
+  options: z.record(z.string(), z.json()).optional(),
+});
+
+export function problemsOfHostedTools(tools: unknown): string[] {
+  if (tools === undefined) return [];
+  if (!Array.isArray(tools)) return ["hostedTools: give a list, such as [{ name: 'web-search' }]"];
+  const problems = tools.flatMap((tool, i) => problemsOf(`hostedTools.${i}`, hostedToolSchema, tool));
+  if (problems.length > 0) return problems;
+  const names = (tools as { name: string }[]).map(({ name }) => name);
+  return new Set(names).size < names.length ? ['hostedTools: names a tool twice'] : [];
+}
+
 export function problemsOfLimits(name: 'limits' | 'threadLimits', limits: unknown): string[] {
   return problemsOf(name, limitsSchema, limits);
 }
@@ -60,7 +77,7 @@ export function problemsOfRetry(retry: unknown): string[] {
   return problemsOf('retry', retrySchema, retry);
 }
 
-/** The options that are one word or one number. */
+/** Validates the options that are a single word or number. */
 export function problemsOfOptions(options: object): string[] {
   return optionsSchema.safeParse(options).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
 }

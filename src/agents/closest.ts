@@ -1,4 +1,4 @@
-/** The known name a misspelt one most likely means, if any is near enough to say so. */
+/** The known name that a misspelt name most likely means, if one is similar enough. */
 export function closest(name: string, known: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
@@ -10,7 +10,7 @@ export function closest(name: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** Levenshtein: how many letters to add, drop or change. */
+/** Levenshtein distance: the number of letters to add, remove or change. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i += 1) {

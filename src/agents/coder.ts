@@ -1,27 +1,27 @@
-import type { Limits, ModelSettings } from '../core/agent';
-import type { ApprovalRule } from '../tools/define-tool';
-import { listDir } from '../tools/list-dir';
-import { createPermissions, type Permissions } from '../tools/permissions';
-import { readFile } from '../tools/read-file';
-import { createShell, type ShellArguments } from '../tools/shell';
-import type { Environment } from '../tools/shell-environment';
-import { writeFile } from '../tools/write-file';
+import type { Limits, ModelChoice, ModelSettings } from '../core/agent';
+import { listDir } from '../tools/built-in/list-dir';
+import { readFile } from '../tools/built-in/read-file';
+import { createShell, type ShellArguments } from '../tools/built-in/shell';
+import type { Environment } from '../tools/built-in/shell-environment';
+import { writeFile } from '../tools/built-in/write-file';
+import type { ApprovalRule } from '../tools/defining/define-tool';
+import { createPermissions, type Permissions } from '../tools/permissions/permissions';
 import { type Agent, defineAgent } from './define-agent';
 
 export interface CoderOptions {
-  /** The folder it works in; default is the worker's. */
+  /** The folder in which it works. Default: the worker's folder. */
   workspace?: string;
   /** Default `openai/gpt-5`. */
-  model?: string;
+  model?: ModelChoice;
   settings?: ModelSettings;
   limits?: Limits;
-  /** Variables for commands, as they are, beside the plain ones. Nothing of the worker's environment is passed on otherwise. */
+  /** Variables for commands, in addition to the default ones. No other variable of the worker is passed on. */
   environment?: Environment;
-  /** Who must agree to a command that the permissions say nothing of, and how a person is asked. Default `never`. */
+  /** Approval of commands about which the permissions don't decide. Default `never`. */
   shellApproval?: ApprovalRule<ShellArguments>;
   /**
-   * Which of its calls are refused, run at once, or are asked about. Default `createPermissions({ mode: 'minimal' })`: a person is asked
-   * about everything that does more than read. `createPermissions({})` leaves it to `shellApproval`.
+   * Which of its calls are refused, run immediately, or need approval. Default `createPermissions({ mode: 'minimal' })`: everything that does more
+   * than read needs approval. With `createPermissions({})`, `shellApproval` decides.
    */
   permissions?: Permissions;
 }
@@ -37,7 +37,7 @@ const instructions = `You are a software engineer at work in a folder (the works
 
 When it is done, say in a few sentences what you changed, how you checked it, and what is left.`;
 
-/** The built-in agent `coder`: reads, writes and runs things in one folder, and asks a person first unless `permissions` say otherwise. */
+/** Creates the built-in agent `coder`, which reads, writes and runs commands in one folder, with approval unless `permissions` allow a call. */
 export function createCoder(options: CoderOptions = {}): Agent {
   const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval } = options;
   const { permissions = createPermissions({ mode: 'minimal' }) } = options;

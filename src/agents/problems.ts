@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { closest } from './closest';
 
-/** What is wrong with a value, a line each, every line with its path. An unknown field is told with the one that was meant. */
+/** Returns the problems of a value, one line each, with their paths. For an unknown field, suggests the most similar known one. */
 export function problemsOf(name: string, schema: z.ZodObject, value: unknown): string[] {
   const parsed = schema.safeParse(value);
   if (parsed.success) return [];

@@ -4,7 +4,7 @@ import type { Agent } from './define-agent';
 
 /** The agents of one worker. */
 export interface Agents {
-  /** Throws `AgentNotFoundError`. */
+  /** Throws `AgentNotFoundError` for an unknown name. */
   get(name: string): Agent;
   names(): string[];
 }
@@ -14,7 +14,7 @@ export class AgentNotFoundError extends Error {
 
   constructor(
     readonly agentName: string,
-    /** What the worker does have. */
+    /** The names of the worker's agents. */
     readonly known: readonly string[],
     readonly suggestion: string | undefined = closest(agentName, known),
   ) {
@@ -23,7 +23,7 @@ export class AgentNotFoundError extends Error {
   }
 }
 
-/** Throws `TypeError` when two different agents share a name. */
+/** Creates the registry. Throws `TypeError` if two different agents share a name. */
 export function createAgents(agents: readonly Agent[]): Agents {
   const byName = new Map<string, Agent>();
   for (const [at, agent] of agents.entries()) {

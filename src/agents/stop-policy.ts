@@ -17,7 +17,7 @@ const schemas = {
 const kinds = Object.keys(schemas) as StopPolicy['kind'][];
 const defaultMax = 3;
 
-/** A stop policy from what a definition says, with its defaults; or what is wrong with it. */
+/** Expands a definition's stop option, with defaults, and returns its problems. */
 export function stopPolicy(option: unknown = 'immediate'): { policy: StopPolicy; problems: string[] } {
   const wrong = (...problems: string[]) => ({ policy: { kind: 'immediate' } as const, problems });
   const value: unknown = typeof option === 'string' ? { kind: option } : option;

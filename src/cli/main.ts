@@ -1,22 +1,21 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { permissionModes } from '../core/tool';
-import { checkBlank } from './check-blank';
-import { usualFolder } from './dev-lock';
+import { checkBlank } from './commands/check-blank';
+import { addRequests, byOption, groupOption, person } from './commands/program-requests';
 import { exit, exitCodeOf, lineOf } from './exit';
-import { formatNames } from './format-names';
-import { addRequests, byOption, groupOption, person } from './program-requests';
-import { paint, Styled, styled } from './styled';
-import { note, print, say } from './terminal';
+import { formatNames } from './views/format-names';
+import { paint, Styled, styled } from './views/styled';
+import { note, print, say } from './views/terminal';
 
-// A command's module is loaded when the command is chosen: `--help` and a typing error need no Temporal client, and only three need Temporal's worker.
+// A command's module is loaded when the command runs: `--help` and usage errors need no Temporal client, and only three commands need Temporal's worker.
 
 const exitCodes = `
-Exit codes: 0 completed, 1 failed or incomplete, 2 usage, 3 rests (for a person, a reply, or paused) and nobody is there to ask, 130 cancelled.
-The Temporal server is the one that TEMPORAL_ADDRESS names (default localhost:7233); namespace and credentials come from the standard TEMPORAL_* variables.`;
+Exit codes: 0 completed, 1 failed or incomplete, 2 usage error, 3 the run waits (for a person or a reply, or paused) and nobody can be asked, 130 cancelled.
+The Temporal server is TEMPORAL_ADDRESS (default localhost:7233); namespace and credentials come from the standard TEMPORAL_* variables.`;
 
 /** Runs the command line. Sets the exit code; never throws. */
 export async function main(argv: string[], version: string): Promise<void> {
-  // Whoever reads the output has read enough (`longhaul events T | head`): that is no failure, and the thread goes on.
+  // The reader of the output has closed the pipe (`longhaul events T | head`). That is not a failure, and the thread continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exit.ok);
     throw error;
@@ -30,7 +29,7 @@ export async function main(argv: string[], version: string): Promise<void> {
     await program.parseAsync(argv);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has printed it already.
+      // Commander has already printed the error.
       process.exitCode = error.exitCode === 0 ? exit.ok : exit.usage;
       return;
     }
@@ -39,12 +38,12 @@ export async function main(argv: string[], version: string): Promise<void> {
   }
 }
 
-function createProgram(version: string): Command {
+export function createProgram(version: string): Command {
   const program = new Command('longhaul')
     .description('Durable LLM agents on Temporal: start them, watch them, answer them.')
     .version(version, '--version', 'the version of this package')
     .addHelpText('after', exitCodes)
-    .showHelpAfterError('(longhaul --help shows the commands)')
+    .showHelpAfterError('(longhaul --help lists the commands)')
     .configureOutput({ writeOut: (text) => print(Styled.lines(text)), writeErr: (text) => say(Styled.lines(text)) })
     .exitOverride();
   addProcesses(program);
@@ -58,48 +57,51 @@ function createProgram(version: string): Command {
 function addProcesses(program: Command): void {
   program
     .command('dev')
-    .argument('[input]', 'a task for the first agent: it is followed here to its end, and then everything stops')
-    .description('a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
+    .argument('[input]', 'a task for the first agent: dev follows its run to the end and then stops everything')
+    .description('start a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
-    .option('--data <folder>', 'where threads are kept from one start to the next', usualFolder)
-    .option('--memory', 'keep nothing')
-    .option('--no-worker', 'only the server and its Web UI, for workers of your own')
-    .option('--yes', 'with a task: agree to whatever needs an approval')
+    .option(
+      '--data <folder>',
+      "where threads are kept between starts; default: a folder for the current folder, in your user's state folder",
+    )
+    .option('--memory', 'keep threads in memory only')
+    .option('--no-worker', 'start only the server and its Web UI, for your own workers')
+    .option('--yes', 'with a task: approve every call that needs an approval')
     .action(async (input, options) => {
-      const { dev }: typeof import('./dev') = require('./dev');
+      const { dev }: typeof import('./commands/dev') = require('./commands/dev');
       await dev(input, options);
     });
   program
     .command('worker')
-    .description('a worker, which runs agents; ends, drained, on SIGTERM and Ctrl-C')
+    .description('run a worker, which runs agents; drains and ends on SIGTERM and Ctrl-C')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (options) => {
-      const { worker }: typeof import('./worker') = require('./worker');
+      const { worker }: typeof import('./commands/worker') = require('./commands/worker');
       await worker(options);
     });
   program
     .command('keygen')
-    .description('a key to sign decisions with: the private half in a file, the public one on standard output, for LONGHAUL_SIGNERS')
+    .description('create a key pair to sign decisions: the private key in a file, the public key on standard output, for LONGHAUL_SIGNERS')
     .addArgument(new Argument('<name>', 'whose key it is').argParser(person))
-    .option('--out <file>', 'where the private key is written to; default <name>.pem')
+    .option('--out <file>', 'the file for the private key; default <name>.pem')
     .addOption(groupOption())
     .action((name, options) => {
-      const { keygen }: typeof import('./keygen') = require('./keygen');
+      const { keygen }: typeof import('./commands/keygen') = require('./commands/keygen');
       keygen(name, options);
     });
   program
     .command('replay')
-    .description('before a deploy: does the code installed here decide as the histories of your threads say?')
-    .argument('[file...]', 'histories as "temporal workflow show --output json" prints them; default: those of the namespace')
-    .option('--query <filter>', `a list filter of Temporal's, such as "ExecutionStatus = 'Running'"`)
-    .addOption(new Option('--limit <n>', 'at most so many histories').argParser(wholeNumber))
-    .option('--keep <folder>', 'where histories that diverge are written to', '.longhaul/diverged')
+    .description('before a deploy: check the installed code against the histories of your threads')
+    .argument('[file...]', 'histories in the format of "temporal workflow show --output json"; default: those of the namespace')
+    .option('--query <filter>', `a Temporal list filter, such as "ExecutionStatus = 'Running'"`)
+    .addOption(new Option('--limit <n>', 'maximum number of histories').argParser(wholeNumber))
+    .option('--keep <folder>', 'the folder for histories that diverge', '.longhaul/diverged')
     .action(async (files, options) => {
-      const { replay }: typeof import('./replay') = require('./replay');
+      const { replay }: typeof import('./commands/replay') = require('./commands/replay');
       await replay(files, options);
     });
 }
@@ -115,19 +117,19 @@ function addRun(program: Command): void {
   program
     .command('run')
     .description('start a thread and follow it to its end')
-    .argument('<input>', 'what the agent is to do; - reads standard input')
-    .option('--agent <name>', 'an agent that a worker has', 'coder')
-    .option('--thread <id>', 'an id of your own: the same id with the same request attaches to the thread there is')
-    .option('--model <model>', "instead of the agent's own")
+    .argument('<input>', 'the task for the agent; - reads standard input')
+    .option('--agent <name>', 'the name of an agent that a worker runs', 'coder')
+    .option('--thread <id>', "the thread's id: the same id with the same request attaches to the existing thread")
+    .option('--model <model>', "use this model instead of the agent's")
     .option('--conversation', 'keep the thread open for further messages (longhaul send)')
-    .option('--json', 'canonical events as JSON lines on standard output, and nothing else there')
+    .option('--json', 'write canonical events as JSON lines to standard output, and nothing else')
     .addOption(formatOption())
-    .option('--yes', 'approve every call that asks')
+    .option('--yes', 'approve every call that needs an approval')
     .addOption(byOption())
     .addOption(groupOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (input, options) => {
-      const { run }: typeof import('./run') = require('./run');
+      const { run }: typeof import('./commands/run') = require('./commands/run');
       await run(input, options);
     });
 }
@@ -135,61 +137,61 @@ function addRun(program: Command): void {
 function addReaders(program: Command): void {
   program
     .command('events')
-    .description('the events of a thread, as they come, until its run ends')
+    .description('print the events of a thread as they arrive, until its run ends')
     .argument('<thread>')
-    .addOption(new Option('--from <seq>', 'first event wanted').argParser(wholeNumber).default(1))
-    .option('--no-follow', 'stop at what there is')
-    .option('--json', 'one event a line')
+    .addOption(new Option('--from <seq>', 'the first event to print').argParser(wholeNumber).default(1))
+    .option('--no-follow', 'stop after the recorded events')
+    .option('--json', 'one JSON object per event and line')
     .addOption(formatOption())
     .action(async (thread, options) => {
-      const { events }: typeof import('./events') = require('./events');
+      const { events }: typeof import('./commands/events') = require('./commands/events');
       await events(thread, options);
     });
   program
     .command('list')
-    .description('threads, newest first')
-    .option('--query <filter>', `a list filter of Temporal's, such as "AgentStatus = 'requires_action'"`)
-    .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(20))
-    .option('--json', 'one thread a line')
+    .description('list threads, newest first')
+    .option('--query <filter>', `a Temporal list filter, such as "AgentStatus = 'requires_action'"`)
+    .addOption(new Option('--limit <n>', 'maximum number of threads').argParser(wholeNumber).default(20))
+    .option('--json', 'one JSON object per thread and line')
     .action(async (options) => {
-      const { list }: typeof import('./list') = require('./list');
+      const { list }: typeof import('./commands/list') = require('./commands/list');
       await list(options);
     });
   program
     .command('inbox')
-    .description('what waits for a person, or a reply, in all threads: oldest first, with the command that answers it')
+    .description('list what waits for a person or a reply in all threads, oldest first, with the command that answers it')
     .option('--agent <name>')
-    .option('--tool <name>', 'of the call that waits; of a limit, the limit')
-    .addOption(new Option('--group <name>', 'a group that is asked').argParser(person))
-    .addOption(new Option('--older <time>', 'what has waited for so long: 90s, 30m, 2h, 3d').argParser(timeSpan))
-    .addOption(new Option('--limit <n>', 'at most so many').argParser(wholeNumber).default(50))
-    .option('--json', 'one item a line')
+    .option('--tool <name>', 'the tool of the waiting call, or the name of the limit')
+    .addOption(new Option('--group <name>', 'a group that may decide').argParser(person))
+    .addOption(new Option('--older <time>', 'only items that have waited at least this long: 90s, 30m, 2h, 3d').argParser(timeSpan))
+    .addOption(new Option('--limit <n>', 'maximum number of items').argParser(wholeNumber).default(50))
+    .option('--json', 'one JSON object per item and line')
     .action(async (options) => {
-      const { inbox }: typeof import('./inbox') = require('./inbox');
+      const { inbox }: typeof import('./commands/inbox') = require('./commands/inbox');
       await inbox(options);
     });
   program
     .command('show')
-    .description('how a thread stands: status, usage and cost, limits, decisions, retries, what it waits for, its messages')
+    .description('show the state of a thread: status, usage and cost, limits, decisions, retries, what it waits for, its messages')
     .argument('<thread>')
-    .option('--json', 'as one JSON object')
+    .option('--json', 'print one JSON object')
     .action(async (thread, options) => {
-      const { show }: typeof import('./show') = require('./show');
+      const { show }: typeof import('./commands/show') = require('./commands/show');
       await show(thread, options);
     });
 }
 
 function formatOption(): Option {
-  return new Option('--format <name>', 'JSON lines in the words of this system').choices(formatNames).conflicts('json');
+  return new Option('--format <name>', 'write JSON lines in the format of this system').choices(formatNames).conflicts('json');
 }
 
 function wholeNumber(text: string): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
+  if (!/^\d+$/.test(text) || value < 1) throw new InvalidArgumentError('It must be a whole number, 1 or more.');
   return value;
 }
 
-/** To milliseconds. */
+/** Parses a time span to milliseconds. */
 function timeSpan(text: string): number {
   const [, amount, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(text) ?? [];
   const ms = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit ?? ''];

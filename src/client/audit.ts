@@ -1,17 +1,17 @@
 import type { Attestation } from '../core/attestation';
-import type { DurableEvent, DurableEventData, RunStatus } from '../core/event';
-import { isTerminal } from '../core/event';
+import type { DurableEvent, DurableEventData, RunStatus, TerminalEvent } from '../core/event';
 import type { FailedAttempt } from '../core/failure';
 import type { Usage } from '../core/message';
 import type { ToolOutcome } from '../core/tool';
+import { unreachable } from '../core/unreachable';
 
 type Data<T extends keyof DurableEventData> = DurableEventData[T];
-/** Of a call: its tool. */
+/** The tool of a call. */
 interface Named {
   name: string;
 }
 
-/** What an entry tells. Durations and waits are milliseconds. */
+/** The content of an entry. Durations and waits are in milliseconds. */
 export type AuditFact =
   | {
       kind: 'model';
@@ -20,9 +20,9 @@ export type AuditFact =
       usage: Usage;
       durationMs: number;
       costUsd?: number;
-      /** Attempts that failed before, with what each waited. */
+      /** Attempts that failed before, each with the wait after it. */
       retries?: FailedAttempt[];
-      /** Closing words, at a limit or before a sleep. */
+      /** The closing answer, at a limit or before a suspension. */
       closing?: true;
     }
   | ({
@@ -32,7 +32,7 @@ export type AuditFact =
       durationMs?: number;
       attempts?: number;
       error?: string;
-      /** Who answered, of a question or a call that is executed outside. */
+      /** For a question or a call that is executed outside: who answered. */
       by?: string;
       signed?: Attestation;
     } & Named)
@@ -45,6 +45,7 @@ export type AuditFact =
   | ({ kind: 'limit-reached' } & Data<'agent.limit.reached'>)
   | ({ kind: 'limit-handed-out' } & Data<'agent.limit.handed_out'>)
   | ({ kind: 'limit-extended' } & Data<'agent.limit.extended'>)
+  | ({ kind: 'model-fallback' } & Omit<Data<'agent.llm.fallback'>, 'stepId'>)
   | ({ kind: 'paused' } & Data<'agent.run.paused'>)
   | ({ kind: 'resumed' } & Data<'agent.run.resumed'>)
   | ({ kind: 'suspended' } & Omit<Data<'agent.run.suspended'>, 'output'>)
@@ -56,11 +57,11 @@ export type AuditEntry = { seq: number; at: string; runId: string | null } & Aud
 
 export interface Audit {
   entries: AuditEntry[];
-  /** Older entries are not among them: there are more than were asked for, or the server has deleted their part of the log. */
+  /** Older entries are missing: there are more than `limit`, or the server has deleted their part of the log. */
   truncated: boolean;
 }
 
-/** What was done and decided, from a thread's events. */
+/** Extracts what was done and decided from a thread's events. */
 export function auditOf(events: readonly DurableEvent[], { limit, missing }: { limit: number; missing: boolean }): Audit {
   const seen: Seen = { turn: 0, names: new Map(), asked: new Map() };
   const all = events.flatMap((event): AuditEntry[] => {
@@ -134,8 +135,32 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       const { messageId, reason } = event.data;
       return { kind: 'message-superseded', messageId, reason };
     }
+    case 'agent.llm.fallback': {
+      const { stepId: _, ...fallback } = event.data;
+      return { kind: 'model-fallback', ...fallback };
+    }
+    case 'thread.run.completed':
+    case 'thread.run.failed':
+    case 'thread.run.incomplete':
+    case 'thread.run.cancelled':
+    case 'thread.run.expired':
+      return endFact(event);
+    // Messages and status changes: they do or decide nothing.
+    case 'agent.run.created':
+    case 'agent.run.status.changed':
+    case 'thread.message.created':
+    case 'thread.message.incomplete':
+    case 'thread.message.queued':
+    case 'thread.run.step.tool_call.completed_by_llm':
+    case 'thread.run.requires_action':
+    case 'agent.tool.execution.started':
+    case 'agent.request.accepted':
+    case 'thread.context.compacted':
+    case 'thread.context.kept':
+    case 'thread.closed':
+      return undefined;
     default:
-      return isTerminal(event) ? endFact(event) : undefined;
+      return unreachable(event);
   }
 }
 
@@ -154,7 +179,7 @@ function modelFact(event: DurableEvent<'thread.message.completed' | 'agent.run.s
 }
 
 function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'agent.tool.background.completed'>): AuditFact | undefined {
-  // A placeholder is no end of a call.
+  // A placeholder result does not end a background call.
   if ('background' in data && data.background) return undefined;
   const { toolCallId, name, status, durationMs, error } = data;
   const attempts = 'attempts' in data ? data.attempts : undefined;
@@ -172,7 +197,7 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
   };
 }
 
-function endFact(event: Parameters<typeof isTerminal>[0]): AuditFact | undefined {
+function endFact(event: TerminalEvent): AuditFact {
   switch (event.type) {
     case 'thread.run.completed':
       return { kind: 'ended', status: 'completed' };
@@ -187,6 +212,6 @@ function endFact(event: Parameters<typeof isTerminal>[0]): AuditFact | undefined
     case 'thread.run.expired':
       return { kind: 'ended', status: 'expired', message: event.data.message };
     default:
-      return undefined;
+      return unreachable(event);
   }
 }

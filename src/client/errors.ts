@@ -1,3 +1,5 @@
+import type { RefusalCode } from '../core/refusal';
+
 export type LonghaulErrorCode =
   | 'invalid-input'
   | 'thread-exists'
@@ -15,22 +17,25 @@ export type LonghaulErrorCode =
   | 'output-invalid'
   | 'thread-terminated';
 
-/** What went wrong, where, and what to do, in `message`; `code` is for programs. */
+/** The error of all client methods. `message` says what went wrong, where, and what to do; `code` is for programs. */
 export class LonghaulError extends Error {
   override readonly name = 'LonghaulError';
+  /** If a thread refused the request: why. */
+  declare readonly refusal?: RefusalCode;
 
   constructor(
     readonly code: LonghaulErrorCode,
     message: string,
-    /** Of a failed run: its own code, such as `auth` or `UnknownAgent`. */
+    /** If a run failed: the run's error code, such as `auth` or `UnknownAgent`. */
     readonly runCode?: string,
-    options?: { cause?: unknown },
+    { refusal, ...options }: { cause?: unknown; refusal?: RefusalCode } = {},
   ) {
     super(message, options);
+    if (refusal) Object.assign(this, { refusal });
   }
 }
 
-/** Numbers of gRPC's status codes. */
+/** gRPC status codes. */
 export const grpc = {
   cancelled: 1,
   unknown: 2,
@@ -44,20 +49,20 @@ export const grpc = {
   unavailable: 14,
 } as const;
 
-/** The gRPC status somewhere in the causes of an error. */
+/** The first gRPC status code among an error and its causes. */
 export function grpcCode(error: unknown): number | undefined {
   for (const at of causesOf(error)) if (typeof at.code === 'number') return at.code;
   return undefined;
 }
 
-/** What an error and its causes say, in one text. */
+/** The messages of an error and its causes, joined. */
 export function wordsOf(error: unknown): string {
   return causesOf(error)
     .map(({ message }) => message)
     .join(': ');
 }
 
-/** What the server said, without gRPC's number and name, and without the SDK's words for which call failed. */
+/** The server's message, without gRPC's code and name, and without the SDK's prefix about which call failed. */
 export function detailsOf(error: unknown): string | undefined {
   for (const { details } of causesOf(error)) if (typeof details === 'string' && details !== '') return details;
   return undefined;

@@ -13,11 +13,11 @@ import { explain, noWorker } from './thread-errors';
 import { type ThreadWatch, watchThread } from './thread-watch';
 
 export interface EventsOptions {
-  /** First seq wanted. Default 1: everything there is. */
+  /** The first seq to read. Default 1: the whole log. */
   from?: number;
   /** Ends the iteration without an error. */
   signal?: AbortSignal;
-  /** Also deltas, retries and progress. Default true. */
+  /** Include deltas, retries and progress. Default true. */
   live?: boolean;
 }
 
@@ -27,17 +27,16 @@ interface Feed {
   bus: StreamBus | undefined;
 }
 
-/** While a thread works, its workflow tasks follow each other quickly: what they record is read together. A query is billed. */
+/** While a thread works, its workflow tasks follow each other quickly. Their events are read with one query, because queries are billed. */
 const settleMs = 200;
-/** Longer than a workflow task takes that is not lost. */
+/** Longer than any workflow task takes, unless it is lost. */
 const longestDoubtMs = 15_000;
-/** A run's first step follows soon. */
+/** A run's first step follows its preparation soon, so the events of both are read together. */
 const prepareMs = 1_000;
 
 /**
- * A thread's events in order, from `from` on, as they come; live ones in between. Ends with the run: after the terminal event that
- * nothing follows. Waits out a server that is away, however long; rejects with `no-worker` when work has waited for half a minute for a
- * worker.
+ * Yields a thread's events in order, from `from` on, as they arrive, with live events in between. Ends after a run's terminal event that no other
+ * event follows. Waits for an unavailable server without a limit. Rejects with `no-worker` when work has waited half a minute for a worker.
  */
 export async function* readEvents(feed: Feed, { from = 1, signal, live = true }: EventsOptions): AsyncGenerator<AgentEvent> {
   const { client, threadId, bus } = feed;
@@ -57,7 +56,7 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
         unread.read(seen);
         const done = side.reading();
         for await (const event of eventsFrom(watch, position, seen.execution, unread.trusts, signal)) {
-          // What it is the end of was written before it.
+          // The live text of the step that this event ends comes first.
           if (endsStep(event)) yield* side.take();
           side.told(event);
           yield event;
@@ -65,7 +64,7 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
         done();
         unread.doubt(position.doubted);
         const ended = !seen.closed && !position.doubted && (position.end || position.skipped);
-        if (ended && (position.rests ?? (await isAtRest(watch, position, signal)))) {
+        if (ended && (position.idle ?? (await isIdle(watch, position, signal)))) {
           yield* side.take();
           return;
         }
@@ -81,7 +80,7 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
         await alarm.until(side.heldUntil());
         continue;
       }
-      // Only once all is read: a step's text comes after word that it began.
+      // Only when the log is read to its end: a step's text follows the event that the step began.
       const lookAt = dueAt === Number.POSITIVE_INFINITY && heartbeats ? heartbeats.nextAt(seen) : Number.POSITIVE_INFINITY;
       if (heartbeats && lookAt <= Date.now()) yield* await abortable(signal, () => heartbeats.look());
       else await alarm.until(Math.min(dueAt, lookAt, side.heldUntil(), mustGoOn(watch, seen, began)));
@@ -95,19 +94,19 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
   }
 }
 
-/** Whether, and when, there is something to read. */
+/** Decides whether and when to read the log. */
 class Unread {
   #tasks = 0;
   #noticedAt = 0;
   #noticed = 0;
   #doubtedSince: number | undefined;
 
-  /** Milliseconds since 1970; infinite while all is read, or a worker has to come first. */
+  /** Milliseconds since 1970; infinite while everything is read, or while a workflow task waits for a worker. */
   dueAt({ execution, tasks, task, working, closed }: Seen, heldUntil: number): number {
     if (tasks === this.#tasks && this.#doubtedSince !== undefined) return this.#doubtedSince + longestDoubtMs;
     if (tasks === this.#tasks || execution === '') return Number.POSITIVE_INFINITY;
     if (closed) return 0;
-    // Nobody would answer before it is done, and then there is more.
+    // No query is answered before the task completes, and then there are more events.
     if (task?.state === 'scheduled') return Number.POSITIVE_INFINITY;
     if (this.#noticed === this.#tasks) this.#noticedAt = Date.now();
     this.#noticed = tasks;
@@ -115,7 +114,7 @@ class Unread {
     return this.#noticedAt + (working?.preparing ? prepareMs : settleMs);
   }
 
-  /** Whether events were left that may not last. They are read again with the next workflow task, or when the doubt has lasted too long. */
+  /** Whether events were left out because they may not last. They are read again with the next workflow task, or after `longestDoubtMs`. */
   doubt(is: boolean | undefined): void {
     this.#doubtedSince = is ? (this.#doubtedSince ?? Date.now()) : undefined;
   }
@@ -130,19 +129,19 @@ class Unread {
   }
 }
 
-/** How far a reader is. */
+/** A reader's position in the log. */
 interface Position {
   next: number;
   /** The run that the last event read belongs to. */
   runId?: string | null;
-  /** The last run's end, while nothing has begun after it. What else is recorded at rest (a refused signal, the close) leaves it so. */
+  /** The terminal event of the last run, while no new run has begun. Other events between runs (a refused signal, the close) don't reset it. */
   end?: DurableEvent;
-  /** Events wanted were in executions that the server has deleted, the end of the last run perhaps among them. */
+  /** Some requested events were in executions that the server has deleted, perhaps including the terminal event of the last run. */
   skipped?: boolean;
-  /** The last page had events that were left out, because they may not last. */
+  /** Events of the last page were left out because they may not last. */
   doubted?: boolean;
-  /** Whether the thread is a conversation that waited for its next message when it was last read, where its worker says. */
-  rests?: boolean | undefined;
+  /** Whether the thread was an idle conversation when it was last read. Undefined if its worker does not report it. */
+  idle?: boolean | undefined;
 }
 
 async function* eventsFrom(
@@ -155,8 +154,12 @@ async function* eventsFrom(
   const ask = askPage(watch.client, watch.threadId, Number.POSITIVE_INFINITY);
   position.doubted = false;
   const shared = async (of: string, from: number) => {
-    const page = await abortable(signal, () => watch.share(`${of}/${from}`, () => ask(of, from)));
-    const lasting = of !== execution || trusts ? page : lastingPart(watch, of, page);
+    const asked = async () => {
+      const askedAt = performance.now();
+      return { askedAt, page: await ask(of, from) };
+    };
+    const { askedAt, page } = await abortable(signal, () => watch.share(`${of}/${from}`, asked));
+    const lasting = of !== execution || trusts ? page : lastingPart(watch, of, page, askedAt);
     position.doubted ||= lasting !== page;
     return lasting;
   };
@@ -169,22 +172,22 @@ async function* eventsFrom(
     }
     position.next = page.next;
     if ('skipped' in page) position.skipped = true;
-    else position.rests = page.rests;
+    else position.idle = page.idle;
   }
 }
 
 /**
- * A page without the events at its end that may not last: see `ThreadWatch.isRecorded`. Where the history is not read to its end yet, those are
- * the newest, of one workflow task.
+ * A page without the events at its end that may not last: see `ThreadWatch.isRecorded`. If the history is not read to its end yet, those are the
+ * newest events, of one workflow task.
  */
-function lastingPart(watch: ThreadWatch, execution: string, page: EventsPage): EventsPage {
+function lastingPart(watch: ThreadWatch, execution: string, page: EventsPage, askedAt: number): EventsPage {
   const newest = page.more ? undefined : page.events.at(-1)?.timestamp;
   const first = page.events.findIndex(({ timestamp }) => {
-    const recorded = watch.isRecorded(execution, Date.parse(timestamp));
+    const recorded = watch.isRecorded(execution, Date.parse(timestamp), askedAt);
     return recorded === false || (recorded === undefined && timestamp === newest);
   });
   if (first === -1) return page;
-  const { rests: _, ...rest } = page;
+  const { idle: _, ...rest } = page;
   return { ...rest, events: page.events.slice(0, first), next: page.events[first]?.seq ?? page.next, more: false };
 }
 
@@ -192,8 +195,8 @@ function endsStep({ type }: DurableEvent): boolean {
   return type === 'thread.message.completed' || type === 'agent.tool.execution.completed';
 }
 
-/** Whether a conversation waits for its next message, and everything before `next` was all that it has told. */
-async function isAtRest(watch: ThreadWatch, { next }: Position, signal: AbortSignal | undefined): Promise<boolean> {
+/** Whether a conversation is idle and its log ends before `next`. */
+async function isIdle(watch: ThreadWatch, { next }: Position, signal: AbortSignal | undefined): Promise<boolean> {
   const { client, threadId } = watch;
   const ask = () =>
     askWorkflow(client, {
@@ -208,7 +211,7 @@ async function isAtRest(watch: ThreadWatch, { next }: Position, signal: AbortSig
   return mode === 'conversation' && status === 'idle' && seq < next;
 }
 
-/** Rejects as soon as the signal is aborted; what was begun goes on, perhaps for somebody else. */
+/** Rejects as soon as the signal is aborted. The work itself continues, because other readers may share it. */
 async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   if (!signal) return work();
   signal.throwIfAborted();
@@ -224,7 +227,7 @@ async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise
   }
 }
 
-/** A workflow task that no worker takes, or that fails again and again, is waited for only so long. Returns until when, or throws. */
+/** Returns until when to wait for a workflow task that no worker takes or that fails repeatedly. Throws when that time has passed. */
 function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: number): number {
   if (task?.state !== 'scheduled' || closed) return Number.POSITIVE_INFINITY;
   const until = Math.max(task.since, began, watch.awayAt()) + noWorkerMs;
@@ -232,11 +235,11 @@ function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: number): nu
   if (!task.failure) throw noWorker(watch.threadId, 'reading events');
   throw new LonghaulError(
     'no-worker',
-    `reading events: no worker is able to go on with thread "${watch.threadId}": ${task.failure}. It goes on when one is up that is`,
+    `reading events: no worker is able to continue thread "${watch.threadId}": ${task.failure}. It continues when a worker that is able to runs`,
   );
 }
 
-/** A workflow that was terminated or timed out records nothing; so that a reader's loop still ends with the run, the end is told here. */
+/** A workflow that was terminated or timed out records no terminal event. Readers get this one instead, so that their loops end. */
 function closedFromOutside(threadId: string, { status, at }: Closed, { next, runId = null }: Position): DurableEvent[] {
   if (status !== 'TERMINATED' && status !== 'TIMED_OUT') return [];
   const reason = status === 'TERMINATED' ? 'terminated' : 'timed-out';
@@ -249,7 +252,7 @@ function closedFromOutside(threadId: string, { status, at }: Closed, { next, run
       runId,
       data: {
         reason,
-        message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; what it was doing is not finished.`,
+        message: `Thread "${threadId}" was ${reason === 'terminated' ? 'terminated' : 'ended by its timeout'} from outside; its current step did not finish.`,
       },
     },
   ];

@@ -4,8 +4,8 @@ import { wordsOf } from './errors';
 const atPosition = / at position (\d+)(?: near '([^']*)')?/;
 
 /**
- * What the server says of a list filter, with the place in the filter as its author wrote it: the server counts in a statement of its own,
- * in which `before` characters of ours stand before the filter, too.
+ * The server's message about a list filter, with the position in the filter as its author wrote it. The server counts positions in its own
+ * statement, which also has `before` characters of ours before the filter.
  */
 export async function withPlace(temporal: Client, words: string, { filter, before }: { filter: string; before: number }): Promise<string> {
   const [, position, word = ''] = atPosition.exec(words) ?? [];
@@ -14,7 +14,7 @@ export async function withPlace(temporal: Client, words: string, { filter, befor
   return words.replace(atPosition, first === undefined ? '' : placeIn(filter, Number(position) - first - before, word));
 }
 
-/** How long the server's statement is before what it was given, only its answer to a wrong first character tells. */
+/** The length of the server's own text before the filter. Only its error for a wrong first character reveals it. */
 async function positionOfFirst({ workflow, connection }: Client): Promise<number | undefined> {
   try {
     const ask = () => workflow.list({ query: '=', pageSize: 1 })[Symbol.asyncIterator]().next();
@@ -26,7 +26,7 @@ async function positionOfFirst({ workflow, connection }: Client): Promise<number
   }
 }
 
-/** `last`: the last byte that the server's parser took, counted from 0; `word` ends there. */
+/** `last`: the last byte that the server's parser consumed, counted from 0; `word` ends there. */
 function placeIn(filter: string, last: number, word: string): string {
   const bytes = Buffer.from(filter);
   if (last < 0 || last >= bytes.length) return ' at its end';

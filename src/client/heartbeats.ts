@@ -5,16 +5,16 @@ import type { EphemeralEvent } from '../core/event';
 import type { Seen } from './history-view';
 import { persist } from './persist';
 
-/** A step that has just begun has nothing to show yet. */
+/** Delay before the first look at a step, which has nothing to show yet when it begins. */
 const firstLookMs = 1_000;
-/** Where heartbeats carry no text: for the attempts that failed. */
+/** The interval if heartbeats carry no text, to find failed attempts. */
 const rareLookMs = 10_000;
-/** Of a worker that puts text into heartbeats and does not say how often. */
+/** The interval for a worker that puts text into heartbeats but does not report how often. */
 const usualLookMs = 500;
 
 /**
- * The growing text, and what failed, from the heartbeats of the steps under way: for readers in another process than the worker. The server
- * is asked (`describe`, which is not billed) only while a step is under way, as often as the worker says that there is something new.
+ * Reads the growing text and the failed attempts from the heartbeats of running steps, for readers in another process than the worker. It calls
+ * `describe` (which is not billed) only while a step is running, at the interval that the worker reports.
  */
 export class Heartbeats {
   readonly #texts = new Map<string, string>();
@@ -28,7 +28,7 @@ export class Heartbeats {
     readonly signal?: AbortSignal,
   ) {}
 
-  /** When to look again. Milliseconds since 1970, infinite at rest. */
+  /** When to look again, in milliseconds since 1970. Infinite if no step is running. */
   nextAt({ working, closed }: Seen): number {
     const step = closed ? undefined : working?.since;
     if (step === undefined) this.#nextAt = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ export class Heartbeats {
     const told: EphemeralEvent[] = [];
     let everyMs = rareLookMs;
     for (const activity of raw.pendingActivities ?? []) {
-      // What failed is told by the attempt after it.
+      // A failure is reported by the attempt after it.
       if ((activity.attempt ?? 1) > 1) everyMs = Math.min(everyMs, Math.max(msUntil(activity.scheduledTime), 0) + firstLookMs);
       const progress = await this.#decode(activity.heartbeatDetails?.payloads?.[0]);
       if (!progress) continue;
@@ -56,7 +56,7 @@ export class Heartbeats {
     return told;
   }
 
-  /** Each failed attempt once. */
+  /** Yields each failed attempt once. */
   *#retriesOf(progress: StepProgress): Generator<EphemeralEvent> {
     const { messageId = '', turn = 0, failed = [], maxAttempts = 0 } = progress;
     const told = this.#retries.get(messageId) ?? 0;
@@ -97,7 +97,7 @@ export class Heartbeats {
       for (const codec of [...payloadCodecs].reverse()) payloads = await codec.decode(payloads);
       return payloads[0] && payloadConverter.fromPayload<StepProgress>(payloads[0]);
     } catch {
-      // An encrypted heartbeat of a client without the key: the text is then shown when it is whole.
+      // The heartbeat is encrypted and this client has no key. The text is then shown when it is complete.
       return undefined;
     }
   }

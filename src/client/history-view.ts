@@ -6,17 +6,17 @@ export interface Closed {
   at: Date;
 }
 
-/** What the server tells of a thread without asking its worker. */
+/** What the server knows about a thread, without its worker. */
 export interface Seen {
-  /** Temporal's run id of the execution that has the newest of the log; empty where nothing was ever recorded. */
+  /** Temporal's run id of the execution with the newest part of the log; empty if nothing was ever recorded. */
   execution: string;
-  /** Completed workflow tasks, over all executions that were followed. Only they can have recorded events. */
+  /** The number of completed workflow tasks, over all executions that were followed. Only completed tasks record events. */
   tasks: number;
-  /** A workflow task waits for a worker, or is with one. `since`: when this was noticed, in milliseconds since 1970. */
+  /** The workflow task that waits for a worker or runs on one. `since`: when this was noticed, in milliseconds since 1970. */
   task?: { state: 'scheduled' | 'started'; since: number; failure?: string };
   /**
-   * An activity is under way or about to be. `since`: when the newest was scheduled; 0 for one from before the watching.
-   * `preparing`: nothing but the facts about the agent are being fetched, which precedes a run's first step.
+   * An activity is scheduled or running. `since`: when the newest was scheduled; 0 if that was before the watch began.
+   * `preparing`: the only activity fetches the facts about the agent, which precedes a run's first step.
    */
   working?: { since: number; preparing?: true };
   closed?: Closed;
@@ -27,7 +27,7 @@ type HistoryEvent = NonNullable<NonNullable<Page['history']>['events']>[number];
 
 const preparing: keyof Activities = 'resolveAgent';
 
-/** What the history of a chain of executions says about its log: that it may have grown, and what the thread is doing. */
+/** Derives from the history of a chain of executions whether the log may have grown, and what the thread is doing. */
 export class HistoryView {
   /** Temporal's run id of the execution that is being read. */
   execution = '';
@@ -35,7 +35,7 @@ export class HistoryView {
   before: string | undefined;
   /** The execution that continues this one. */
   continuedAs: string | undefined;
-  /** This execution's last event was read. */
+  /** The last event of this execution was read. */
   isOver = false;
   /** Something was read. */
   begun = false;
@@ -43,17 +43,20 @@ export class HistoryView {
   worked = false;
   #grown = 0;
   #last = 0;
-  /** By the event that scheduled them, their names. */
+  /** Names of activities, by the id of the event that scheduled them. */
   readonly #activities = new Map<string, string>();
   #began = 0;
   #task: Seen['task'];
   #startedAt: number | undefined;
-  /** When the completed workflow tasks of this execution began: the times of the events that they recorded. Milliseconds since 1970. */
-  readonly recordedAt = new Set<number>();
-  /** What the execution's log begins with may have been recorded by the one before, on its way out. Milliseconds since 1970. */
+  /**
+   * Key: when a completed workflow task of this execution began, in milliseconds since 1970, which is the time of the events that it recorded.
+   * Value: when this was learned, by `performance.now()`, or 0 if it was known before.
+   */
+  readonly #recordedAt = new Map<number, number>();
+  /** When the execution began, in milliseconds since 1970. Its first log events may have been recorded by the previous execution before it ended. */
   startedAt = Number.POSITIVE_INFINITY;
 
-  /** `known`: of the first execution so many events were known before, and what they have recorded is in the log. */
+  /** `known`: how many events of the first execution were already known; everything that they recorded is in the log. */
   constructor(private known: number) {}
 
   begin(execution: string): void {
@@ -62,11 +65,16 @@ export class HistoryView {
     this.#last = 0;
     this.#activities.clear();
     this.#task = undefined;
-    this.recordedAt.clear();
+    this.#recordedAt.clear();
     this.startedAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Returns whether there is something to tell. */
+  /** Whether it was known at `moment` (by `performance.now()`) that the events of time `at` were recorded. */
+  wasRecorded(at: number, moment: number): boolean {
+    return at <= this.startedAt || (this.#recordedAt.get(at) ?? Number.POSITIVE_INFINITY) <= moment;
+  }
+
+  /** Returns whether something changed that readers need to know. */
   take(events: readonly HistoryEvent[]): boolean {
     for (const event of events) this.#take(event);
     if (events.length > 0) this.begun = true;
@@ -104,7 +112,7 @@ export class HistoryView {
     );
   }
 
-  /** Returns whether a task was completed. */
+  /** Returns whether a workflow task was completed. */
   #takeTask(event: HistoryEvent): boolean {
     const failed = event.workflowTaskFailedEventAttributes;
     const { since } = this.#task ?? { since: Date.now() };
@@ -113,12 +121,12 @@ export class HistoryView {
       this.#task = { ...this.#task, state: 'started', since };
       this.#startedAt = timeOf(event);
     } else if (failed || event.workflowTaskTimedOutEventAttributes) {
-      // The next attempts stand in the history once one of them has succeeded.
+      // The next attempts are in the history only after one of them has succeeded.
       this.#task = { state: 'scheduled', since, ...(failed?.failure?.message && { failure: failed.failure.message }) };
     } else if (event.workflowTaskCompletedEventAttributes) {
       this.#task = undefined;
       this.worked = true;
-      if (this.#startedAt !== undefined) this.recordedAt.add(this.#startedAt);
+      if (this.#startedAt !== undefined) this.#recordedAt.set(this.#startedAt, this.#last > this.known ? performance.now() : 0);
       return true;
     }
     return false;
@@ -139,7 +147,7 @@ export class HistoryView {
   }
 }
 
-/** As workflow code sees it: without the part below a millisecond. */
+/** The event's time as workflow code sees it, truncated to milliseconds. */
 function timeOf({ eventTime }: HistoryEvent): number {
   return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor(Number(eventTime?.nanos ?? 0) / 1_000_000);
 }

@@ -1,50 +1,51 @@
-import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries } from '../contract/requests';
+import { searchAttributes } from '../contract/search-attributes';
 import { checkName } from '../core/check-input';
 import type { PendingCall } from '../core/event';
 import { cleanName, sameName } from '../core/people';
 import { LonghaulError } from './errors';
-import { attributeOf, idsHave, listThreads, quoted } from './list-filter';
+import { agentOf, attributeOf, idsHave, listThreads, quoted, wordOf } from './list-filter';
+import type { ListedThread } from './listed-threads';
 import { persist } from './persist';
 import { askWorkflow } from './query';
 import { explain } from './thread-errors';
 
 export interface InboxFilter {
   agent?: string;
-  /** Of the call; of a limit, the limit's name. */
+  /** The tool of the call, or the name of the limit. */
   tool?: string;
-  /** A group that is asked. */
+  /** A group that may decide. */
   group?: string;
-  /** Only what has waited for so long. */
+  /** Only items that have waited longer than this, in milliseconds. */
   olderThanMs?: number;
-  /** At most so many; default 100. */
+  /** The maximum number of items. Default 100. */
   limit?: number;
 }
 
-/** Something that waits for someone outside. */
+/** Something that waits for a person or another program. */
 export interface InboxItem {
   threadId: string;
   agent: string;
   status: 'requires_action' | 'suspended';
-  /** Since when. ISO 8601, UTC. */
+  /** Since when it waits. ISO 8601, UTC. */
   since: string;
-  /** What is asked, of whom, and until when. */
+  /** What waits, who may decide, and until when. */
   call?: PendingCall;
-  /** Why there is no `call`: the thread could not be asked, or not in time. */
+  /** Why there is no `call`: the thread could not be queried, or did not answer in time. */
   note?: string;
 }
 
 const atOnce = 8;
-/** A thread that is asleep must be replayed first, which takes some hundred milliseconds. */
+/** How long to wait for a thread's answer. A worker must first replay an idle thread, which takes a few hundred milliseconds. */
 const patienceMs = 5_000;
 const mostThreads = 10_000;
-/** Temporal's number for a task queue of workflow tasks. */
+/** Temporal's enum value for a task queue of workflow tasks. */
 const workflowTasks = 1;
 
 /**
- * What waits in all threads, oldest first: the index says which threads, each thread says what. One that can't answer (no worker is up for
- * it) is listed by what the index has.
+ * Lists what waits in all threads, oldest first. The index says which threads wait, and each thread is queried for its calls. A thread that can't
+ * answer, because its worker is not running, is listed with the data of the index.
  */
 export async function readInbox(client: LonghaulClient, { group, ...others }: InboxFilter): Promise<InboxItem[]> {
   for (const name of ['agent', 'tool', 'group'] as const) mustBeName(name, { group, ...others }[name]);
@@ -60,24 +61,24 @@ export async function readInbox(client: LonghaulClient, { group, ...others }: In
   return items.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, limit);
 }
 
-/** A blank one is mostly a variable that nobody has set, and no wish to see what waits for everyone. */
+/** Rejects a blank name: it usually comes from an unset variable, and would otherwise list what waits for everyone. */
 function mustBeName(field: string, name: string | undefined): void {
   const wrong = name === undefined ? undefined : checkName(field, name);
   if (wrong) throw new LonghaulError('invalid-input', `pending: ${wrong}`);
 }
 
 /**
- * `AgentPendingTool` and `AgentPendingGroup` have room for one name, that of the first call that waits; the names of further ones stand
- * in `AgentIds`.
+ * `AgentPendingTool` and `AgentPendingGroup` hold one name each, of the first call that waits. The names of further calls are in `AgentIds`.
  */
 function indexFilter({ agent, tool, group, olderThanMs }: InboxFilter): string {
+  const { status, pendingTool, pendingGroup, waitingSince } = searchAttributes;
   return [
     "ExecutionStatus = 'Running'",
-    "AgentStatus IN ('requires_action', 'suspended')",
-    ...(agent ? [`AgentName = ${quoted(agent)}`] : []),
-    ...(tool ? [`(AgentPendingTool = ${quoted(tool)} OR ${idsHave(`tool:${tool}`)})`] : []),
-    ...(group ? [`(AgentPendingGroup = ${quoted(group)} OR ${idsHave(`group:${group}`)})`] : []),
-    ...(olderThanMs === undefined ? [] : [`AgentWaitingSince <= '${new Date(Date.now() - olderThanMs).toISOString()}'`]),
+    `${status.name} IN ('requires_action', 'suspended')`,
+    ...(agent ? [`${searchAttributes.agent.name} = ${quoted(agent)}`] : []),
+    ...(tool ? [`(${pendingTool.name} = ${quoted(tool)} OR ${idsHave(`tool:${tool}`)})`] : []),
+    ...(group ? [`(${pendingGroup.name} = ${quoted(group)} OR ${idsHave(`group:${group}`)})`] : []),
+    ...(olderThanMs === undefined ? [] : [`${waitingSince.name} <= '${new Date(Date.now() - olderThanMs).toISOString()}'`]),
   ].join(' AND ');
 }
 
@@ -89,16 +90,16 @@ function fits({ call, since }: InboxItem, { tool, group, olderThanMs = 0 }: Inbo
   );
 }
 
-function oldestFirst(threads: readonly WorkflowExecutionInfo[]): WorkflowExecutionInfo[] {
+function oldestFirst(threads: readonly ListedThread[]): ListedThread[] {
   return [...threads].sort((a, b) => (waitingSince(a) < waitingSince(b) ? -1 : 1));
 }
 
-function waitingSince(info: WorkflowExecutionInfo): string {
-  const since = attributeOf(info, 'AgentWaitingSince');
-  return (since instanceof Date ? since : info.startTime).toISOString();
+function waitingSince(info: ListedThread): string {
+  const since = Date.parse(wordOf(info, 'waitingSince') ?? '');
+  return (Number.isNaN(since) ? info.startTime : new Date(since)).toISOString();
 }
 
-/** Asks threads, and does not wait for an absent worker where the server knows of none, nor for the same one again and again. */
+/** Queries threads. Skips task queues that no worker polls, and does not wait for the same absent worker repeatedly. */
 class Asking {
   readonly #answered = new Set<string>();
   readonly #silent = new Set<string>();
@@ -106,11 +107,11 @@ class Asking {
 
   constructor(readonly client: LonghaulClient) {}
 
-  async of(info: WorkflowExecutionInfo): Promise<InboxItem[]> {
+  async of(info: ListedThread): Promise<InboxItem[]> {
     const { workflowId: threadId, taskQueue } = info;
     const since = waitingSince(info);
-    const agent = String(info.memo?.agent ?? attributeOf(info, 'AgentName') ?? '?');
-    const status = attributeOf(info, 'AgentStatus') as InboxItem['status'];
+    const agent = await agentOf(info);
+    const status = attributeOf(info, 'status') as InboxItem['status'];
     const item = { threadId, agent, status, since };
     const unasked = async () => [{ ...item, note: `no worker answers on task queue "${taskQueue}"${await this.#sentSince(threadId)}` }];
     if (this.#silent.has(taskQueue)) return unasked();
@@ -118,7 +119,7 @@ class Asking {
       if (!(await this.#isPolled(taskQueue))) return await unasked();
       const pending = await this.#ask(threadId);
       this.#answered.add(taskQueue);
-      // None: it was answered meanwhile, and the index is a moment behind.
+      // Empty if the call was answered meanwhile: the index lags by a moment.
       return pending.map((call) => ({ ...item, since: call.since ?? since, call }));
     } catch (error) {
       const { code, message } = explain(threadId, 'pending', error) as LonghaulError;
@@ -129,7 +130,7 @@ class Asking {
     }
   }
 
-  /** Whether a worker has asked for work lately: minutes, so that one that has died is still among them. */
+  /** Whether a worker polled the task queue within the last minutes. A worker that has just died still counts. */
   #isPolled(name: string): Promise<boolean> {
     const { temporal, options } = this.client;
     const { namespace } = temporal.options;
@@ -146,14 +147,14 @@ class Asking {
     return known;
   }
 
-  /** The index knows nothing of what was sent to a thread and not taken by a worker yet; an answer may be among it. */
+  /** The index does not show requests that no worker has taken yet; one of them may be an answer. */
   async #sentSince(threadId: string): Promise<string> {
     const { temporal, options } = this.client;
     const describe = () => temporal.workflow.getHandle(threadId).describe();
     const asked = persist(temporal.connection, 'pending', describe, { awayMs: options.serverAwayMs });
-    // One that is gone meanwhile is told by the next look.
+    // If the thread has ended meanwhile, the next listing omits it.
     const waits = await asked.then(({ raw }) => Boolean(raw.pendingWorkflowTask)).catch(() => false);
-    return waits ? '; something was sent to the thread, perhaps an answer, that waits for a worker, too' : '';
+    return waits ? '; a request to the thread, perhaps an answer, also waits for a worker' : '';
   }
 
   #ask(threadId: string): Promise<PendingCall[]> {

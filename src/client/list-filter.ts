@@ -1,44 +1,47 @@
-import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
-import { searchAttributeTypes } from '../contract/search-attributes';
+import { searchAttributes, searchAttributeTypes } from '../contract/search-attributes';
 import { workflowType } from '../contract/thread';
 import { detailsOf, grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { withPlace } from './filter-place';
-import { persist } from './persist';
+import { executions, type ListedThread, listedThread } from './listed-threads';
 
-/** A text as a list filter of Temporal's takes it. */
+/** Quotes a text for a list filter of Temporal. */
 export function quoted(text: string): string {
   return `'${text.replace(/\\/g, '\\\\').replace(/'/g, "\\'")}'`;
 }
 
-/** That one of a thread's ids is this. The server's index in SQLite stumbles over two characters, as if it were away: they are found by nothing. */
+/**
+ * The filter for threads with this id. The server's SQLite index fails on two characters, with an error as if it were unavailable, so ids with them
+ * match nothing.
+ */
 export function idsHave(id: string): string {
-  return `AgentIds = ${quoted(/["\\]/.test(id) ? 'nothing' : id)}`;
+  return `${searchAttributes.ids.name} = ${quoted(/["\\]/.test(id) ? 'nothing' : id)}`;
 }
 
-/** What the index has of our threads, newest first; `filter` is Temporal's, and optional. */
+/** Lists threads from the index, newest first. `filter` is an optional list filter of Temporal. */
 export async function listThreads(
-  { temporal, options }: LonghaulClient,
+  client: LonghaulClient,
   { what, filter, limit }: { what: string; filter?: string; limit: number },
-): Promise<WorkflowExecutionInfo[]> {
+): Promise<ListedThread[]> {
+  const { temporal } = client;
   const query = ofThreads(what, filter);
-  const read = async () => {
-    const found: WorkflowExecutionInfo[] = [];
-    for await (const info of temporal.workflow.list({ query, pageSize: Math.min(limit, 1_000) })) {
-      found.push(info);
+  const found: ListedThread[] = [];
+  try {
+    for await (const raw of executions(client, { what, query, pageSize: Math.min(limit, 1_000) })) {
+      found.push(listedThread(temporal, raw));
       if (found.length >= limit) break;
     }
-    return found;
-  };
-  return persist(temporal.connection, what, read, { awayMs: options.serverAwayMs }).catch(async (cause) => {
+  } catch (cause) {
     throw await explainList({ temporal, what, filter }, cause);
-  });
+  }
+  return found;
 }
 
 const onlyThreads = `WorkflowType = '${workflowType}'`;
 const beforeFilter = `${onlyThreads} AND (`;
 
-/** A list filter that finds only threads. */
+/** A list filter that matches only threads. */
 export function ofThreads(what: string, filter: string | undefined): string {
   if (filter === undefined) return onlyThreads;
   if (filter.trim() === '') throw new LonghaulError('invalid-input', `${what}: the filter is blank; leave it out for all threads`);
@@ -47,10 +50,10 @@ export function ofThreads(what: string, filter: string | undefined): string {
   return `${beforeFilter}${filter})`;
 }
 
-/** Strings and names as the server reads them, to their end or to that of the filter, beginnings of comments, and parentheses. */
+/** Strings and names as the server parses them (to their end, or to the end of the filter), beginnings of comments, and parentheses. */
 const filterParts = /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|`[^`]*`?|--|\/\/|\/\*|#|[()]/gs;
 
-/** What in a filter closes the parenthesis that we put before it, or hides the one behind it: it could then find what is no thread. */
+/** Finds what in a filter would close the parenthesis that we add before it, or hide the one after it. It could then match other workflows. */
 function leavesParentheses(filter: string): string | undefined {
   const open: number[] = [];
   for (const { 0: part, index } of filter.matchAll(filterParts)) {
@@ -69,7 +72,7 @@ interface Listing {
   filter?: string | undefined;
 }
 
-/** What a failed listing means for whoever wrote the filter. */
+/** Translates the error of a failed listing for the author of the filter. */
 export async function explainList({ temporal, what, filter = '' }: Listing, error: unknown): Promise<unknown> {
   if (error instanceof LonghaulError || grpcCode(error) === undefined) return error;
   if (grpcCode(error) !== grpc.invalidArgument) return notDone(what, error);
@@ -77,29 +80,41 @@ export async function explainList({ temporal, what, filter = '' }: Listing, erro
   return notUnderstood(what, await withPlace(temporal, serverWords(error), { filter, before: beforeFilter.length }), error);
 }
 
-/** A search attribute's value. */
-export function attributeOf(info: WorkflowExecutionInfo, name: keyof typeof searchAttributeTypes): unknown {
-  return info.searchAttributes?.[name]?.[0];
+/** The value of a search attribute. */
+export function attributeOf(thread: ListedThread, key: keyof typeof searchAttributes): unknown {
+  return thread.attribute(searchAttributes[key].name)[0];
+}
+
+/** The value of a search attribute if it is a text. */
+export function wordOf(thread: ListedThread, key: keyof typeof searchAttributes): string | undefined {
+  const value = attributeOf(thread, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The agent of a thread, from the memo that its starter wrote. */
+export async function agentOf(thread: ListedThread): Promise<string> {
+  const noted = await thread.memo('agent');
+  return typeof noted === 'string' ? noted : (wordOf(thread, 'agent') ?? '?');
 }
 
 function isUnregistered(error: unknown): boolean {
   const words = wordsOf(error);
-  return /search attribute/i.test(words) && Object.keys(searchAttributeTypes).some((name) => words.includes(name));
+  return /search attribute/i.test(words) && Object.values(searchAttributes).some(({ name }) => words.includes(name));
 }
 
 function unregistered(what: string, cause: unknown): LonghaulError {
-  const create = Object.entries(searchAttributeTypes).map(([name, type]) => `--name ${name} --type ${type}`);
-  const remedy = `A worker registers them when it starts, where it may and the namespace has room for them; else an operator does: temporal operator search-attribute create ${create.join(' ')}`;
+  const create = Object.values(searchAttributes).map(({ name, type }) => `--name ${name} --type ${searchAttributeTypes[type]}`);
+  const remedy = `A worker registers them when it starts, if it is permitted to and the namespace has room for them. Otherwise an operator must run: temporal operator search-attribute create ${create.join(' ')}`;
   return new LonghaulError(
     'search-attributes-missing',
-    `${what}: the namespace does not have the search attributes by which threads are found (${serverWords(cause)}). ${remedy}`,
+    `${what}: the namespace does not have the search attributes that are needed to find threads (${serverWords(cause)}). ${remedy}`,
     undefined,
     { cause },
   );
 }
 
 function notDone(what: string, cause: unknown): LonghaulError {
-  return new LonghaulError('unreachable', `${what}: Temporal did not do it: ${serverWords(cause)}`, undefined, { cause });
+  return new LonghaulError('unreachable', `${what}: Temporal could not carry out the request: ${serverWords(cause)}`, undefined, { cause });
 }
 
 function notUnderstood(what: string, words: string, cause: unknown): LonghaulError {

@@ -7,7 +7,7 @@ import { persist } from './persist';
 import { askWorkflow } from './query';
 import { explain } from './thread-errors';
 
-/** How long a reader waits for a worker, counted while the server is up. */
+/** How long a reader waits for a worker, in milliseconds during which the server is available. */
 export const noWorkerMs = 30_000;
 
 export interface Skipped {
@@ -19,13 +19,13 @@ export interface Skipped {
 /** Reads one page of an execution's log. */
 export type AskPage = (execution: string, from: number) => Promise<EventsPage>;
 
-/** Every page from a seq on, oldest execution of the thread first. */
+/** Yields every page from a seq on, oldest execution of the thread first. */
 export async function* pagesFrom(ask: AskPage, from: number, execution: string): AsyncGenerator<EventsPage | Skipped> {
   let next = from;
   for (;;) {
     const page = await ask(execution, next);
     if (page.earlier) {
-      // The beginning stands in executions before this one, which still answer under their own ids.
+      // The beginning is in earlier executions, which still answer under their own ids.
       const { execution: before, before: bound } = page.earlier;
       try {
         for await (const older of pagesFrom(ask, next, before)) {
@@ -33,7 +33,7 @@ export async function* pagesFrom(ask: AskPage, from: number, execution: string):
           next = older.next;
         }
       } catch (error) {
-        // Longer closed than the namespace retains: the thread lives on without that part of its log.
+        // It closed before the namespace's retention period: the thread continues without that part of its log.
         if (!isGone(error)) throw error;
         yield { events: [], next: bound, skipped: true };
       }
@@ -59,7 +59,7 @@ export function askPage(client: Client, threadId: string, awayMs: number | undef
     });
 }
 
-/** The durable events there are, oldest first. `missing`: of the oldest the server has none any more. */
+/** Reads all durable events, oldest first. `missing`: the server has deleted the oldest ones. */
 export async function readLog(client: Client, threadId: string, awayMs?: number): Promise<{ events: DurableEvent[]; missing: boolean }> {
   try {
     const events: DurableEvent[] = [];

@@ -3,7 +3,7 @@ import { shortText } from '../core/text';
 import { messageOfThrown } from '../core/thrown';
 import { LonghaulError } from './errors';
 
-/** A schema as https://standardschema.dev has it: those of zod, valibot and arktype are such. */
+/** A schema with the interface of https://standardschema.dev, such as those of zod, valibot and arktype. */
 export interface StandardSchema<Value> {
   readonly '~standard': { validate(value: unknown): Validated<Value> | Promise<Validated<Value>> };
 }
@@ -16,14 +16,14 @@ interface Issue {
 }
 
 export interface ParsedResult<Value> extends ThreadResult {
-  /** `output` as a value of the schema. */
+  /** `output`, parsed with the schema. */
   parsed: Value;
 }
 
-/** Before anybody waits for hours, only to learn that it was for nothing. */
+/** Checks the schema before `result()` waits, which may take hours. */
 export function checkSchema(schema: StandardSchema<unknown>): void {
   if (typeof schema['~standard']?.validate === 'function') return;
-  throw new LonghaulError('invalid-input', 'result: schema must be a schema of zod, or another one of the Standard Schema interface.');
+  throw new LonghaulError('invalid-input', 'result: schema must be a zod schema, or another schema with the Standard Schema interface.');
 }
 
 export async function parsed<Value>(threadId: string, schema: StandardSchema<Value>, result: ThreadResult): Promise<ParsedResult<Value>> {

@@ -3,26 +3,26 @@ import { awayAt, isUp, noteAway, type Reachable, whyAway } from './reach';
 import { isNoWorker } from './thread-errors';
 
 export interface Persistence {
-  /** Of one try. Milliseconds, default 10,000. */
+  /** The deadline of one try, in milliseconds. Default 10,000. */
   deadlineMs?: number | undefined;
-  /** How long the server may be away before it is given up on. Milliseconds, default 90,000; `Infinity` for whoever waits until told to stop. */
+  /** How long to wait for an unavailable server, in milliseconds. Default 90,000; `Infinity` to wait until `signal` is aborted. */
   awayMs?: number | undefined;
-  /** A worker has to answer. A deadline that passes while the server is up is then the caller's to judge. */
+  /** A worker must answer. If a deadline passes while the server is available, the error is then passed to the caller. */
   needsWorker?: boolean;
-  /** Ends the waiting: rejects with its reason. */
+  /** Ends the wait: rejects with its reason. */
   signal?: AbortSignal | undefined;
 }
 
-/** How long a request waits for a server that is away, where the client's options don't say. */
+/** How long a request waits for an unavailable server by default, in milliseconds. */
 export const defaultAwayMs = 90_000;
-/** A server that is just coming up answers with these for a few seconds; one that goes on doing so means it. */
+/** A server that is starting answers with these codes for a few seconds. After that time they count as real errors. */
 const startingUp: readonly number[] = [grpc.aborted, grpc.internal, grpc.unknown];
 const startingUpMs = 20_000;
 const shortestTryMs = 1_000;
 const firstPauseMs = 200;
 const longestPauseMs = 1_000;
 
-/** Does something that may safely be done twice, until the server is there to do it. Each try has its own deadline. */
+/** Tries something that is safe to repeat until the server is available. Each try has its own deadline. */
 export async function persist<T>(
   connection: Reachable,
   what: string,
@@ -51,7 +51,7 @@ export async function persist<T>(
   }
 }
 
-/** What a failed try means. `away`: also a deadline that passed for something that needs only the server. */
+/** Classifies a failed try. `away` includes a deadline that passed for a request that needs only the server. */
 async function judge(connection: Reachable, error: unknown, needsWorker: boolean): Promise<'away' | 'starting' | 'final'> {
   const code = grpcCode(error);
   if (code === grpc.unavailable) {
@@ -65,21 +65,21 @@ async function judge(connection: Reachable, error: unknown, needsWorker: boolean
   return code !== undefined && startingUp.includes(code) ? 'starting' : 'final';
 }
 
-/** Workers look for a server that went away every ten seconds, so that what needs one must wait longer than that once it is back. */
+/** Workers try to reconnect every ten seconds, so a request that needs a worker must wait longer than that after the server is back. */
 const workersReturnMs = 20_000;
-/** The first try; a worker that holds the thread answers in a few milliseconds, one that must replay it in some hundred. */
+/** The deadline of the first try. A worker that has the thread cached answers in a few milliseconds; one that must replay it takes a few hundred. */
 const firstTryMs = 1_500;
 
 export interface Answerable extends Omit<Persistence, 'deadlineMs' | 'needsWorker'> {
-  /** How long a worker may take, or be away. Milliseconds. */
+  /** How long to wait for a worker, in milliseconds. */
   patienceMs: number;
-  /** Whether a failure may pass by itself, besides nobody answering. */
+  /** Whether an error may be temporary, in addition to a missing answer. */
   passes?(error: unknown): boolean;
 }
 
 /**
- * Does something that a worker must answer and that may safely be done twice, in several tries: a deadline that passes is believed only
- * after a second try with the server known to be up, and after an outage workers get the time to return. Rejects with the last try's error.
+ * Makes a request that a worker must answer and that is safe to repeat, in several tries. A passed deadline is final only after a second try with
+ * the server known to be available, and after an outage workers get time to reconnect. Rejects with the error of the last try.
  */
 export async function persistForWorker<T>(
   connection: Reachable,
@@ -105,7 +105,7 @@ export async function persistForWorker<T>(
   }
 }
 
-/** Rejects with the signal's reason where it is aborted. */
+/** Waits. Rejects with the signal's reason if it is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -121,12 +121,12 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 function unreachable(what: string, awayMs: number, why: string, cause: unknown): LonghaulError {
-  const message = `${what}: Temporal was away for ${awayMs / 1_000} s (${why}). Is it running?`;
+  const message = `${what}: Temporal was unavailable for ${awayMs / 1_000} s (${why}). Is it running?`;
   return new LonghaulError('unreachable', message, undefined, { cause });
 }
 
 function noNamespace(what: string, cause: unknown): LonghaulError {
   const { namespace = '' } = cause as { namespace?: string };
-  const remedy = `Set TEMPORAL_NAMESPACE to one that it has, or create it: temporal operator namespace create -n ${namespace || 'NAME'}`;
+  const remedy = `Set TEMPORAL_NAMESPACE to an existing namespace, or create it: temporal operator namespace create -n ${namespace || 'NAME'}`;
   return new LonghaulError('namespace-not-found', `${what}: Temporal has no namespace "${namespace}". ${remedy}`, undefined, { cause });
 }

@@ -4,17 +4,17 @@ import { passesByItself } from './thread-errors';
 
 interface Asked<T, Args extends unknown[]> extends Omit<Answerable, 'passes'> {
   threadId: string;
-  /** Temporal's run id; the newest execution where it is not given. */
+  /** Temporal's run id of the execution to query. Default: the newest execution. */
   execution?: string;
   query: QueryDefinition<T, Args>;
   args: Args;
-  /** What it is for, for the error. */
+  /** The purpose of the query, for error messages. */
   what: string;
 }
 
 /**
- * Asks a thread's workflow, in several tries: the server keeps only one query waiting, and a worker that puts a thread away just then
- * loses the one it was given, which nobody would ever answer.
+ * Queries a thread's workflow, in several tries: the server keeps only one query waiting, and a worker that evicts the thread from its cache at that
+ * moment loses the query, which is then never answered.
  */
 export function askWorkflow<T, Args extends unknown[]>(client: Client, asked: Asked<T, Args>): Promise<T> {
   const { threadId, execution, query, args, what, ...patience } = asked;

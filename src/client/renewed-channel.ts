@@ -1,21 +1,21 @@
 import { Channel, type ChannelCredentials, type ChannelInterface, type ChannelOptions, connectivityState } from '@grpc/grpc-js';
 
-/** Longer than a handshake takes on a good network; after that twice as long each time, for networks on which it takes seconds. */
+/** Longer than a handshake takes on a good network. The time doubles with each attempt, for networks on which a handshake takes seconds. */
 const shortestMs = 5_000;
-/** What gRPC prescribes for an attempt to connect. */
+/** The time that gRPC prescribes for a connection attempt. */
 const longestMs = 20_000;
 
 const { CONNECTING, TRANSIENT_FAILURE, READY, SHUTDOWN } = connectivityState;
 
 /**
- * A gRPC channel that is replaced where it does not get connected for some time.
+ * A gRPC channel that is replaced if it does not get connected for some time.
  *
- * gRPC for Node waits without a limit for a server's first HTTP/2 frame. Where the network swallows the bytes of a new connection, as a
- * firewall or a proxy that lost its peer does, the channel makes no further attempt until the socket closes, which may be never, and every
- * call on it fails meanwhile. Calls that wait on a channel that is replaced fail as `UNAVAILABLE`, and are tried again on the new one.
+ * gRPC for Node waits without a limit for a server's first HTTP/2 frame. If the network drops the bytes of a new connection, as a firewall or a proxy
+ * that lost its peer does, the channel makes no further attempt until the socket closes, which may never happen, and every call on it fails
+ * meanwhile. Calls that wait on a replaced channel fail with `UNAVAILABLE`, and are retried on the new one.
  */
 export function renewedChannel(target: string, credentials: ChannelCredentials, options: ChannelOptions): ChannelInterface {
-  // Of the pool that channels share, the new channel would get the connection that hangs.
+  // From the shared subchannel pool, the new channel would get the hanging connection again.
   const open = () => new Channel(target, credentials, { ...options, 'grpc.use_local_subchannel_pool': 1 });
   let current = open();
   let patienceMs = shortestMs;

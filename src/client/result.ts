@@ -1,16 +1,18 @@
 import type { Thread } from '../client';
 import type { ThreadResult } from '../contract/thread';
 import { isTerminal, type TerminalEvent } from '../core/event';
+import { wordsOf } from '../core/message';
+import { unreachable } from '../core/unreachable';
 import { LonghaulError } from './errors';
 import { persist } from './persist';
 import { explain } from './thread-errors';
 
 export interface ResultOptions {
-  /** Ends the waiting: rejects with the signal's reason. */
+  /** Ends the wait: rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Waits for the terminal event and says what it means. */
+/** Waits for the terminal event and returns or throws its result. */
 export async function awaitResult(thread: Thread, { signal }: ResultOptions): Promise<ThreadResult> {
   let end: TerminalEvent | undefined;
   for await (const event of thread.events({ live: false, ...(signal && { signal }) })) if (isTerminal(event)) end = event;
@@ -18,7 +20,7 @@ export async function awaitResult(thread: Thread, { signal }: ResultOptions): Pr
   if (!end) {
     throw new LonghaulError(
       'thread-terminated',
-      `Thread "${thread.id}" has no run whose end is on record. Its workflow's history says why.`,
+      `Thread "${thread.id}" has no run with a recorded end. See its workflow history for the reason.`,
     );
   }
   switch (end.type) {
@@ -31,23 +33,26 @@ export async function awaitResult(thread: Thread, { signal }: ResultOptions): Pr
       );
     case 'thread.run.expired':
       throw new LonghaulError(end.data.reason === 'suspended' ? 'run-expired' : 'thread-terminated', end.data.message);
-    default:
+    case 'thread.run.completed':
+    case 'thread.run.incomplete':
       return resultOf(thread, end);
+    default:
+      return unreachable(end);
   }
 }
 
 type End = Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>;
 
-/** What a workflow returned can be read without a worker; of a thread that is open, or was ended from outside, its state is asked. */
+/** The return value of a workflow can be read without a worker. If the thread is open, or was ended from outside, its state is queried. */
 async function resultOf(thread: Thread, end: End): Promise<ThreadResult> {
   const returned = await returnedBy(thread);
-  // A conversation that is closed returns that it completed, however its last run ended.
+  // The workflow of a closed conversation returns `completed`, however its last run ended.
   if (returned) return end.type === 'thread.run.completed' ? returned : { ...returned, ...outcomeOf(end, returned.output) };
   const { runId, turn } = await thread.status();
   const { thread: usage, runs, costUsd } = await thread.usage();
   const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
   const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage, costUsd };
-  return { ...outcomeOf(end, last?.role === 'assistant' ? (last.refusal || last.content).trim() : ''), ...counts };
+  return { ...outcomeOf(end, last?.role === 'assistant' ? wordsOf(last.content).trim() : ''), ...counts };
 }
 
 function outcomeOf(end: End, said: string): Pick<ThreadResult, 'status' | 'output' | 'reason'> {

@@ -1,10 +1,10 @@
 import type { DurableEvent, EphemeralEvent } from '../core/event';
 import type { StreamBus } from '../stream/stream-bus';
 
-/** A step is heard of before the history tells that the log has its beginning; what is heard is held back for so long at most. */
-const longestHoldMs = 500;
+/** Live events of a step may arrive before the event that the step began. They are held back for at most this long. */
+const longestHoldMs = 10_000;
 
-/** What the bus brings, in order, each step's after the log has told that it began. */
+/** Orders the live events of the bus: those of a step come after the log's event that the step began. */
 export class SideChannel {
   readonly #events: { event: EphemeralEvent; step: string; at: number }[] = [];
   readonly #begun = new Set<string>();
@@ -21,16 +21,19 @@ export class SideChannel {
 
   take(): EphemeralEvent[] {
     const held = this.#events.findIndex((heard) => this.#isHeld(heard));
-    return this.#events.splice(0, held === -1 ? this.#events.length : held).map(({ event }) => event);
+    const taken = this.#events.splice(0, held === -1 ? this.#events.length : held);
+    // If the log did not report a step's beginning in time, only its first live event is delayed.
+    for (const { step, at } of taken) if (Date.now() >= at + longestHoldMs) this.#begun.add(step);
+    return taken.map(({ event }) => event);
   }
 
-  /** Until when something is held back, unless the log tells before. Milliseconds since 1970; infinite where nothing is. */
+  /** Until when an event is held back, unless the log reports the step earlier. Milliseconds since 1970; infinite if none is held back. */
   heldUntil(): number {
     const [first] = this.#events;
     return first && this.#isHeld(first) ? first.at + longestHoldMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Before the log is read: the returned function says that it was, and so the beginnings of all steps that were heard of before. */
+  /** Call this before a read of the log, and the returned function after it: the log has then reported all steps with earlier live events. */
   reading(): () => void {
     const heard = this.#events.map(({ step }) => step);
     return () => {
@@ -38,7 +41,7 @@ export class SideChannel {
     };
   }
 
-  /** What the log says of steps. */
+  /** Takes in what the log reports about steps. */
   told({ type, data }: DurableEvent): void {
     if (type === 'thread.message.created' && data.inProgress) this.#begun.add(data.message.id);
     if (type === 'agent.tool.execution.started') this.#begun.add(data.toolCallId);
@@ -56,7 +59,7 @@ function stepOf({ type, data }: EphemeralEvent): string {
   return type === 'agent.tool.progress' ? data.toolCallId : '';
 }
 
-/** Wakes a loop that waits for several things. What called while it did not wait wakes it at once. */
+/** Wakes a loop that waits for several things. A call that came while it did not wait wakes it immediately. */
 export class Alarm {
   #called = false;
   #ring: () => void = () => undefined;
@@ -66,7 +69,7 @@ export class Alarm {
     this.#ring();
   };
 
-  /** Until it is called, or until a moment in milliseconds since 1970. */
+  /** Waits until it is called, or until a time in milliseconds since 1970. */
   async until(at: number): Promise<void> {
     const ms = at - Date.now();
     if (!this.#called && ms > 0) {

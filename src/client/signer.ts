@@ -2,17 +2,17 @@ import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { type SignableRequest, type SignedIn, statementOf } from '../core/attestation';
 import { checkPerson, cleanName } from '../core/people';
 
-/** Signs the decisions, outputs and answers that a client gives. */
+/** Signs the decisions, outputs and answers that a client sends. */
 export interface DecisionSigner {
-  /** Who signs, where a decision does not say it with its own `by`. */
+  /** Who signs, if a decision has no `by`. */
   by?: string;
-  /** The signature over the UTF-8 of the statement, in the form that the worker's verifier reads. */
+  /** Returns the signature of the statement, encoded as UTF-8, in the format that the worker's verifier reads. */
   sign(statement: string): Promise<string> | string;
 }
 
 /**
  * Signs with a private key of Ed25519, given as PEM or as a `KeyObject`. The signature is base64.
- * @throws TypeError where it is no such key
+ * @throws TypeError if the key is not one
  */
 export function createSigner({ by, privateKey }: { by?: string; privateKey: string | KeyObject }): DecisionSigner {
   const wrong = by === undefined ? undefined : checkPerson('by', by);
@@ -29,8 +29,8 @@ function privateKeyOf(given: string | KeyObject): KeyObject {
   try {
     key = typeof given === 'string' ? createPrivateKey(given) : given;
   } catch {
-    // What OpenSSL says of it may have parts of the key.
-    throw new TypeError('createSigner: privateKey is no private key in PEM. Make one with "longhaul keygen NAME".');
+    // OpenSSL's error message may contain parts of the key.
+    throw new TypeError('createSigner: privateKey is not a private key in PEM format. Create one with "longhaul keygen NAME".');
   }
   if (key.type === 'private' && key.asymmetricKeyType === 'ed25519') return key;
   throw new TypeError(
@@ -38,7 +38,7 @@ function privateKeyOf(given: string | KeyObject): KeyObject {
   );
 }
 
-/** A request with its signature. What is not said is left out, as JSON does, so that the thread makes the same statement of it. */
+/** A request with its signature. Undefined properties are left out, as in JSON, so that the thread builds the same statement. */
 export async function signed<R extends SignableRequest>(signer: DecisionSigner, request: R, at: SignedIn): Promise<R['content']> {
   const by = request.content.by ?? signer.by;
   const content = JSON.parse(JSON.stringify({ ...request.content, ...(by !== undefined && { by: cleanName(by) }) }));

@@ -1,47 +1,57 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { replayFirst } from '../contract/replay-first';
 import { updates } from '../contract/requests';
+import { isRefusalCode, type RefusalCode } from '../core/refusal';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 
-/** What a failed request to a thread means for whoever made it; `what` is the method that was called, with which the words begin. */
+/** Translates the error of a failed request to a thread for the caller. `what` is the method that was called; the message begins with it. */
 export function explain(threadId: string, what: string, error: unknown): unknown {
   if (error instanceof LonghaulError) return error;
-  const { name, message, cause } = (error ?? {}) as Error & { cause?: Error };
+  const { name, message, cause } = (error ?? {}) as Error & { cause?: Error & { type?: unknown } };
   if (name === 'WorkflowUpdateFailedError') {
-    // A thread names the request, for whoever only reads its log; here it would stand twice.
+    // The thread's reason begins with the request's name, for readers of the log. Here the name would appear twice.
     const reason = (cause?.message ?? message).replace(/^(\w+): /, (named, request) => (Object.hasOwn(updates, request) ? '' : named));
-    // Its workflow may have a last run to end; to whoever has something to say it is over.
-    const code = reason.includes('is closed to new messages') ? 'thread-closed' : 'request-refused';
-    return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, { cause: error });
+    const refusal = isRefusalCode(cause?.type) ? cause.type : undefined;
+    // The thread's workflow may still have a last run to end, but it accepts no more requests.
+    const code = refusal === 'thread-closed' ? refusal : 'request-refused';
+    return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, {
+      cause: error,
+      ...(refusal && { refusal }),
+    });
   }
   if (name === 'QueryNotRegisteredError' || name === 'QueryRejectedError' || grpcCode(error) === grpc.invalidArgument) {
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });
   }
   if (error instanceof WorkflowNotFoundError || name === 'WorkflowNotFoundError' || grpcCode(error) === grpc.notFound) {
-    // The last: it closed while it was asked.
+    // The last alternative: the workflow closed while it handled the request.
     const closed = /already completed|already closed|aborted by closing/i.test(wordsOf(error));
     return closed
       ? new LonghaulError(
           'thread-closed',
-          `${what}: thread "${threadId}" is over; ${what === 'send' ? 'start a new one' : `"longhaul show ${threadId}" tells how it ended, and who decided what`}`,
+          `${what}: thread "${threadId}" has ended; ${what === 'send' ? 'start a new one' : `"longhaul show ${threadId}" says how it ended, and who decided what`}`,
           undefined,
           { cause: error },
         )
       : new LonghaulError(
           'thread-not-found',
-          `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" shows those there are`,
+          `${what}: there is no thread "${threadId}" in this namespace; "longhaul list" lists the existing ones`,
           undefined,
           { cause: error },
         );
   }
   if (isNoWorker(error)) return noWorker(threadId, what, error);
   if (grpcCode(error) === undefined) return error;
-  return new LonghaulError('unreachable', `${what}: Temporal did not do it for thread "${threadId}": ${wordsOf(error)}`, undefined, {
-    cause: error,
-  });
+  return new LonghaulError(
+    'unreachable',
+    `${what}: Temporal could not carry out the request for thread "${threadId}": ${wordsOf(error)}`,
+    undefined,
+    {
+      cause: error,
+    },
+  );
 }
 
-/** Whether nobody was there to answer: a deadline that passed, or the server's own word for it. */
+/** Whether no worker answered: the deadline passed, or the server reported it. */
 export function isNoWorker(error: unknown): boolean {
   const code = grpcCode(error);
   const { name } = (error ?? {}) as Error;
@@ -49,23 +59,26 @@ export function isNoWorker(error: unknown): boolean {
   return code === grpc.deadlineExceeded || code === grpc.cancelled || (code === grpc.failedPrecondition && /poller/i.test(wordsOf(error)));
 }
 
+const busy: RefusalCode = 'busy';
+
 /**
- * Whether a request that a worker must answer may succeed a moment later. Failed precondition, beside "no poller": the workflow's task fails
- * at the moment, or its history is not there yet.
+ * Whether a request that a worker must answer may succeed a moment later. Apart from "no poller", "failed precondition" means that the workflow
+ * task currently fails, or that the history is not available yet.
  */
 export function passesByItself(error: unknown): boolean {
   const code = grpcCode(error);
+  if (((error as Error | null)?.cause as { type?: unknown } | undefined)?.type === busy) return true;
   return code === grpc.resourceExhausted || code === grpc.failedPrecondition || wordsOf(error).includes(replayFirst);
 }
 
-/** `asked`: something was asked of the thread, which the server may still hand to the next worker. */
+/** `asked`: the request changes the thread, and the server may still deliver it to the next worker. */
 export function noWorker(threadId: string, what: string, cause?: unknown, { asked = false } = {}): LonghaulError {
   const late = asked
-    ? `. What was asked may still be carried out then: repeat it under the same id, or look at "longhaul show ${threadId}", before you ask for anything else`
+    ? `. The request may still be carried out then: repeat it under the same id, or check "longhaul show ${threadId}", before you send another one`
     : '';
   return new LonghaulError(
     'no-worker',
-    `${what}: no worker answers for thread "${threadId}". The thread is safe and goes on when one is up: start it with "longhaul worker" on the thread's task queue (where workers have versions, one that is current)${late}`,
+    `${what}: no worker answers for thread "${threadId}". The thread is safe and continues when a worker is running: start one with "longhaul worker" on the thread's task queue (with worker versioning, one of the current version)${late}`,
     undefined,
     { cause },
   );

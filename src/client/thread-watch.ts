@@ -6,15 +6,15 @@ import { awayAt } from './reach';
 
 /** The server answers an empty poll after 20 to 29 s, as its `history.longPollExpirationInterval` says. */
 const pollDeadlineMs = 45_000;
-/** Between the starts of two polls that bring nothing: together with a server that holds them for 29 s, two a minute. */
+/** The pause between two polls that return nothing: with a server that holds a poll for 29 s, this makes two polls a minute. */
 const restBetweenPollsMs = 1_100;
 const pageSize = 1_000;
-/** Events. A thread that has more has certainly been worked on. */
+/** A number of events. A thread with more has certainly recorded something. */
 const shortHistory = 100;
 
 const watches = new WeakMap<Client, Map<string, ThreadWatch>>();
 
-/** Follows a thread for a reader, together with all other readers of the thread in this process. `release` it. */
+/** Follows a thread for a reader. All readers of a thread in this process share one watch. Call `release` when done. */
 export function watchThread(client: Client, threadId: string, onChange: () => void): { watch: ThreadWatch; release(): void } {
   const all = watches.get(client) ?? new Map<string, ThreadWatch>();
   watches.set(client, all);
@@ -30,15 +30,15 @@ export function watchThread(client: Client, threadId: string, onChange: () => vo
   };
 }
 
-/** Ends the waiting of all readers, whose long polls would keep a closed connection open. */
+/** Stops all readers, because their long polls would keep a closed connection open. */
 export function stopWatching(client: Client): void {
   for (const watch of watches.get(client)?.values() ?? []) watch.fail(new Error('The client was closed while events were read'));
   watches.delete(client);
 }
 
 /**
- * Waits on the long poll for a thread's history, which returns when something happens and otherwise two or three times a minute. The
- * history is read to its end once and not kept: it tells that the log may have grown, the log is then asked by query.
+ * Long-polls a thread's history. The poll returns when something happens, and otherwise two or three times a minute. The history is read once and not
+ * kept: it shows that the log may have grown, and the log is then read by query.
  */
 export class ThreadWatch {
   readonly #listeners = new Set<{ call(): void }>();
@@ -62,30 +62,31 @@ export class ThreadWatch {
     return this.#error !== undefined;
   }
 
-  /** Undefined before the first answer. @throws what ended the watching */
+  /** Undefined before the first answer. @throws the error that ended the watch */
   seen(): Seen | undefined {
     if (this.#error !== undefined) throw this.#error;
     return this.#seen;
   }
 
   /**
-   * Whether events of this time are in the history of an execution for good. A worker may have answered from a workflow task that it has not
-   * completed, and that the server has given up since: another attempt records other events then. `undefined`: not known yet.
+   * Whether events of time `at`, in a query answer that was requested at `askedAt` (by `performance.now()`), are permanently in the execution's history.
+   * A worker may have answered from a workflow task that was not completed yet. The attempt that completes the task may record other events, also
+   * with the same time. `undefined`: not known yet.
    */
-  isRecorded(execution: string, at: number): boolean | undefined {
+  isRecorded(execution: string, at: number, askedAt: number): boolean | undefined {
     if (this.#seen?.closed) return true;
     if (!this.#view) return undefined;
-    // One that is over has recorded all of its log.
-    if (this.#view.execution !== execution || at <= this.#view.startedAt || this.#view.recordedAt.has(at)) return true;
+    // An execution that has ended has recorded all of its log.
+    if (this.#view.execution !== execution || this.#view.wasRecorded(at, askedAt)) return true;
     return this.#caughtUp ? false : undefined;
   }
 
-  /** When the server was last found away, in milliseconds since 1970. */
+  /** When the server was last found unavailable, in milliseconds since 1970. */
   awayAt(): number {
     return awayAt(this.client.connection);
   }
 
-  /** Returns how to stop, which returns how many listen still. With the last one the watching ends. */
+  /** Returns a function that unsubscribes and returns the number of remaining readers. The watch ends with the last one. */
   subscribe(onChange: () => void): () => number {
     const listener = { call: onChange };
     this.#listeners.add(listener);
@@ -101,7 +102,7 @@ export class ThreadWatch {
     this.#notify();
   }
 
-  /** Does something once for all readers that want it at the same time. */
+  /** Does something once for all readers that request it at the same time. */
   share<T>(key: string, work: () => Promise<T>): Promise<T> {
     const known = this.#shared.get(key) as Promise<T> | undefined;
     if (known !== undefined) return known;
@@ -127,11 +128,11 @@ export class ThreadWatch {
     this.#call?.abort();
   }
 
-  /** Follows the chain of executions from the newest on, until it is closed. Returns whether there may be a newer chain, after a reset. */
+  /** Follows the chain of executions from the newest on, until it is closed. Returns whether a reset may have created a newer chain. */
   async #followNewest(): Promise<boolean> {
     const now = await this.#describe();
     const closed = closedOf(now);
-    // What a long history has recorded can be read at once, while its end is being looked for.
+    // The log of a long history can be read immediately, while the rest of the history is still being read.
     const long = now.historyLength > shortHistory;
     const view = new HistoryView(long ? now.historyLength : 0);
     if (long) {
@@ -148,7 +149,7 @@ export class ThreadWatch {
     try {
       await this.#followChain(now.runId, view);
     } catch (error) {
-      // What was known of the history holds no more: the server lost the end of it, or deleted it.
+      // What was known of the history is no longer valid: the server lost the end of it, or deleted it.
       if (this.#closing.signal.aborted || grpcCode(error) === undefined || !view.begun) throw error;
       return true;
     }
@@ -156,12 +157,12 @@ export class ThreadWatch {
     const end = closedOf(last);
     if (!end || last.runId !== view.execution) return true;
     if (view.worked) this.#tell({ execution: last.runId, tasks: this.#tasks, closed: end });
-    // Ended before it did anything: the log, if there is one, ends in the execution before it.
+    // It ended before it recorded anything: the log, if there is one, ends in the previous execution.
     else this.#tell({ execution: view.before ?? '', tasks: this.#tasks + 1, closed: end });
     return false;
   }
 
-  /** Until an execution is closed that no other one continues. */
+  /** Follows executions until one closes that no other one continues. */
   async #followChain(execution: string, view: HistoryView): Promise<void> {
     view.begin(execution);
     this.#view = view;
@@ -198,7 +199,7 @@ export class ThreadWatch {
       try {
         return await this.#persist(() => client.workflowService.getWorkflowExecutionHistory(request), pollDeadlineMs);
       } catch (error) {
-        // More polls at once than the server allows a namespace, 1,200 by default: this one looks now and then, until there is room.
+        // The namespace has more concurrent polls than the server allows (1,200 by default): this one retries now and then, until there is room.
         if (grpcCode(error) !== grpc.resourceExhausted) throw error;
         await pause(2_000 + Math.random() * 3_000, this.#closing.signal);
       }
@@ -212,7 +213,7 @@ export class ThreadWatch {
   #persist<T>(request: () => Promise<T>, deadlineMs: number): Promise<T> {
     const { connection } = this.client;
     const action = () => {
-      // A signal for each call: what listens to it is never taken off again.
+      // Each call has its own signal, because its listeners are never removed.
       this.#call = new AbortController();
       return connection.withAbortSignal(this.#call.signal, request);
     };

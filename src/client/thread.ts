@@ -22,18 +22,18 @@ import { explain, noWorker, passesByItself } from './thread-errors';
 
 export interface Once {
   /**
-   * Of your own (letters, digits and `._:-`, at most 128): asked again under the same id, it is carried out once and answered alike; with
-   * another content it is refused. Remembered among the newest 1,000 requests of the thread.
+   * Your own id for the request (letters, digits and `._:-`, at most 128). A request that is repeated under the same id is carried out once and
+   * returns the same receipt; with different content it is refused. The thread remembers its newest 1,000 requests.
    */
   id?: string;
 }
 
-/** Who answers for it. */
+/** Who answers. */
 export type Answer = Once & Pick<DecisionRequest, 'by' | 'groups'>;
 export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
 export type Approval = Decision & Pick<DecisionRequest, 'arguments' | 'remember' | 'more' | 'expect'>;
 export type Refusal = Decision & Pick<DecisionRequest, 'stop' | 'expect'>;
-/** `id` is the message's own: letters, digits and `._:-`, at most 128. */
+/** `id` is the message's id: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
 
 /** One thread. Every method may be called from any process, at any time. */
@@ -44,28 +44,29 @@ export class Thread {
   ) {}
 
   /**
-   * Says something. By `delivery`: at the run's next turn (default), `now`, which gives the model call under way up, or `after-run`, as the
-   * next run of a conversation; only the last may say what that run is to do differently. With `id`, exactly once.
+   * Sends a message. By default the run takes it in at its next turn. `delivery: 'now'` aborts the current model call; `'after-run'` begins the
+   * next run of a conversation, and only then may the options override that run's model, settings, limits and tools. With `id`, the message is
+   * taken in exactly once.
    */
   send(input: Content, options: SendOptions = {}): Promise<Receipt> {
     return this.#request('sendMessage', { input, ...options }, 'send');
   }
 
-  /** What became of a message, by its id; null where none of this id came, or 200 other messages since. */
+  /** The receipt of the message with this id. Null if no such message arrived, or if 200 others arrived after it. */
   receipt(id: string): Promise<MessageReceipt | null> {
     return this.#read('receipt', queries.receipt, { id });
   }
 
   /**
-   * Lets a waiting call run; with `arguments`, with other ones than the model's, which are checked first; with `remember`, calls like it
-   * need no approval any more; with `expect`, only what the pending call's `digest` stood for, also where another waits under that id by now.
-   * Of a limit that is asked about: grants `more` of it, or as much again.
+   * Approves a waiting call. `arguments` replace the model's arguments and are checked first. With `remember`, similar calls need no approval from
+   * now on. With `expect`, the approval counts only if the waiting call still has this `digest`. For a limit: grants `more` of it, by default the
+   * same amount again.
    */
   approve(toolCallId: string, decision: Approval = {}): Promise<Receipt> {
     return this.#decide({ name: 'approve', content: { toolCallId, approved: true, ...decision } });
   }
 
-  /** Refuses a waiting call. The model is told, with the reason; with `stop` the run ends. Of a limit: it is at its end. */
+  /** Rejects a waiting call. The rejection and its reason are sent to the model; with `stop` the run ends. For a limit: the limit takes effect. */
   reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
     return this.#decide({ name: 'approve', content: { toolCallId, approved: false, ...decision } }, 'reject');
   }
@@ -75,14 +76,14 @@ export class Thread {
     return this.#decide({ name: 'submitToolOutputs', content: { outputs: [{ toolCallId, output: text }], ...who } }, 'answer');
   }
 
-  /** Answers calls of tools that are executed outside. */
+  /** Submits the outputs of tool calls that are executed outside. */
   submitToolOutputs(outputs: ToolOutput[], who: Answer = {}): Promise<Receipt> {
     return this.#decide({ name: 'submitToolOutputs', content: { outputs, ...who } });
   }
 
   /**
-   * Ends the run, aborting what it is doing; with `runId`, only if it is this one. Where no worker is up to take it, the server keeps it for
-   * the next, and the receipt has `seq` 0.
+   * Cancels the run and aborts its running steps; with `runId`, only if it is the current run. If no worker is running, the server keeps the request
+   * for the next worker, and the receipt has `seq` 0.
    */
   async cancel({ id = randomId(), ...words }: CancelRequest & Once = {}): Promise<Receipt> {
     const request = { ...words, id };
@@ -90,7 +91,7 @@ export class Thread {
       return await this.#request('cancel', request);
     } catch (error) {
       if ((error as LonghaulError).code !== 'no-worker') throw error;
-      // Who cancels wants it to hold, also where nobody is up to take it: the server keeps a signal for the next worker. Under the same id:
+      // A cancel must take effect even if no worker is running now: the server keeps a signal for the next worker. It has the same id, because
       // the update may reach that worker, too.
       const { temporal, options } = this.client;
       const signal = () => temporal.workflow.getHandle(this.id).signal('cancel', request);
@@ -99,7 +100,7 @@ export class Thread {
     }
   }
 
-  /** Nothing new begins, neither a model call nor a tool, until it is resumed. What is under way ends. */
+  /** Pauses the run: no new model call or tool call begins until `resume`. Steps that are running finish. */
   pause(request: PauseRequest & Once = {}): Promise<Receipt> {
     return this.#request('pause', request);
   }
@@ -108,29 +109,29 @@ export class Thread {
     return this.#request('resume', request);
   }
 
-  /** Shortens the transcript: before the run's next turn, or at rest by a run that does nothing else. */
+  /** Shortens the transcript: before the run's next turn or, between runs, in a separate run. */
   compact(request: PauseRequest & Once = {}): Promise<Receipt> {
     return this.#request('compact', request);
   }
 
-  /** Ends a conversation once its run is over; with `cancel` the run, too. */
+  /** Ends a conversation once its run has ended. With `cancel` it also cancels the run. */
   close(request: CloseRequest & Once = {}): Promise<Receipt> {
     return this.#request('close', request);
   }
 
-  /** Ends the thread and what it is doing. One that has ended already is no error. From then on `send` is refused as `thread-closed`. */
+  /** Ends the thread and its run. It is not an error if the thread has already ended. From then on `send` rejects with `thread-closed`. */
   async destroy(request: Omit<CloseRequest, 'cancel'> & Once = {}): Promise<void> {
     try {
       await this.close({ ...request, cancel: true });
     } catch (error) {
       if (codeOf(error) === 'thread-closed') return;
-      if (codeOf(error) !== 'request-refused') throw error;
-      // Closed already, and its last run may go on.
+      if ((error as LonghaulError).refusal !== 'already-closed') throw error;
+      // The thread is closed, but its last run may still be in progress.
       if (await this.isRunning()) await this.cancel(request).catch((late) => this.#unlessOver(late));
     }
   }
 
-  /** Events as they come, from any seq; ends with the run. See `EventsOptions`. */
+  /** Yields events as they arrive, from any seq on. Ends with the run. See `EventsOptions`. */
   events(options: EventsOptions = {}): AsyncGenerator<AgentEvent> {
     return readEvents({ client: this.client.temporal, threadId: this.id, bus: this.client.options.bus }, options);
   }
@@ -139,7 +140,7 @@ export class Thread {
     return this.#read('status', queries.status);
   }
 
-  /** Whether a run is under way or about to begin, at work or at rest. */
+  /** Whether the thread has a run that has not ended, including one that is about to begin, waits or is paused. */
   async isRunning(): Promise<boolean> {
     if (!(await this.#isOpen())) return false;
     const { status } = await this.status();
@@ -150,19 +151,20 @@ export class Thread {
     return (await this.#isOpen()) && (await this.status()).paused !== undefined;
   }
 
-  /** What waits for a person or another program. */
+  /** The calls that wait for a person or another program. */
   pending(): Promise<PendingCall[]> {
     return this.#read('pending', queries.pending);
   }
 
-  /** What was spent, by model, tool and hook, and what is left of each limit; also when the thread is over. */
+  /** Usage by model, tool and hook, and what is left of each limit. Also works after the thread has ended. */
   usage(): Promise<UsageView> {
     return this.#read('usage', queries.usage);
   }
 
   /**
-   * What was done and decided, oldest first: each model call with its usage, retries and their waits, each tool call, who decided what and
-   * why, pauses, limits, errors. Also when the thread is over, for as long as the server keeps it. `limit`: the newest so many, default 1,000.
+   * Lists what was done and decided, oldest first: each model call with its usage, retries and their waits, each tool call, who decided what and
+   * why, pauses, limits, errors. Also works after the thread has ended, as long as the server retains it. `limit`: the number of newest entries,
+   * default 1,000.
    */
   async audit({ limit = 1_000 }: { limit?: number } = {}): Promise<Audit> {
     const { temporal, options } = this.client;
@@ -182,8 +184,8 @@ export class Thread {
   }
 
   /**
-   * Waits for the end of a one-shot thread, or of the run that a conversation is in; of one that rests or is over, its last run's. Waits out
-   * a Temporal server that is away, however long. With `schema`, such as `agent.output`, the output comes parsed, too.
+   * Waits for the end of a one-shot thread, or of the current run of a conversation. If a conversation is idle or has ended, returns the result of
+   * its last run. Waits for an unavailable Temporal server without a limit. With `schema`, such as `agent.output`, also returns the parsed output.
    * @throws LonghaulError `run-failed` (with `runCode`), `run-cancelled`, `run-expired`, `thread-terminated`, `no-worker`; with `schema` also
    * `output-invalid` (the output does not fit it)
    */
@@ -210,8 +212,23 @@ export class Thread {
     }
   }
 
-  /** With a signer, what is sent is signed for the run as it is now, and for the call that was expected, else as it is now. */
-  async #decide(request: SignableRequest, method: string = request.name): Promise<Receipt> {
+  /**
+   * A worker may show a state that the server then does not accept, because its workflow task completed too late and is repeated. A call that was
+   * shown as waiting is then refused as not waiting yet, so the request is tried once more.
+   */
+  async #decide(request: SignableRequest, method?: string): Promise<Receipt> {
+    try {
+      return await this.#decideOnce(request, method);
+    } catch (error) {
+      if ((error as LonghaulError).refusal !== 'not-waiting') throw error;
+      const waiting = await this.pending().catch(() => []);
+      if (!waiting.some(({ toolCallId }) => callsOf(request).includes(toolCallId))) throw error;
+      return this.#decideOnce(request, method);
+    }
+  }
+
+  /** With a signer, the request is signed for the current run and for the expected digest, or for the call's current digest if none is expected. */
+  async #decideOnce(request: SignableRequest, method: string = request.name): Promise<Receipt> {
     const { name, content } = request;
     const { signer } = this.client.options;
     if (!signer) return this.#request(name, content, method);
@@ -222,7 +239,7 @@ export class Thread {
     return this.#request(name, await signed(signer, request, at), method);
   }
 
-  /** `method`: by whose name errors speak of it. */
+  /** `method`: the method name that error messages use. */
   async #request(name: keyof typeof updates, payload: object, method: string = name): Promise<Receipt> {
     const { temporal, options } = this.client;
     const json = JSON.stringify(payload) ?? '';
@@ -230,13 +247,13 @@ export class Thread {
     if (bytes > largestRequest) {
       throw new LonghaulError(
         'request-refused',
-        `${method} was not sent to thread "${this.id}": it has ${bytes} bytes, of which Temporal takes 2 MiB. Store it elsewhere and send a reference.`,
+        `${method} was not sent to thread "${this.id}": it has ${bytes} bytes, and Temporal accepts at most 2 MiB. Store the content elsewhere and send a reference.`,
       );
     }
-    // One id for all tries: a request that was accepted while its answer got lost is not carried out twice, by the server nor, where the
-    // thread went on in a new execution meanwhile, by the thread. With an id of the caller's it stands for the content, too: the server
-    // answers an update whose id it knows without asking the thread, which refuses another content.
-    // Short, because the history has it five times.
+    // All tries have one id: if a request was accepted but its response was lost, neither the server nor (after continue-as-new) the thread
+    // carries it out twice. If the caller gave an id, the update id also covers the content: the server answers a known update id without asking
+    // the thread, but only the thread can refuse different content.
+    // It is short because the history contains it five times.
     const updateId = (payload as Once).id ? createHash('sha256').update(`${name} ${json}`).digest('base64url').slice(0, 16) : randomId();
     const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
     const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs, passes: passesByItself };
@@ -259,11 +276,15 @@ export class Thread {
   }
 }
 
-/** The server answers a larger update with a failed workflow task, and in words that help nobody. */
+/** The server answers a larger update with a failed workflow task and an unhelpful message. */
 const largestRequest = 2_000_000;
 
 function randomId(): string {
   return randomBytes(9).toString('base64url');
+}
+
+function callsOf({ name, content }: SignableRequest): string[] {
+  return name === 'approve' ? [content.toolCallId] : content.outputs.map(({ toolCallId }) => toolCallId);
 }
 
 function codeOf(error: unknown): unknown {

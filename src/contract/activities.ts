@@ -2,27 +2,26 @@ import type { AgentFacts, ModelSettings } from '../core/agent';
 import type { SignableRequest, SignedIn } from '../core/attestation';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
-import type { JsonObject } from '../core/json';
-import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
-import type { CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
+import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
+import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 import type { Waste } from '../core/waste';
 
-/** The side effects of a thread. Thread and execution are the activity's own; nothing here repeats what the transcript holds. */
+/** The activities of a thread. Thread id and execution come from the activity's context. Requests do not repeat the transcript's messages. */
 export interface Activities {
-  /** What the run needs to know of its agent. Fails with `UnknownAgent` where this worker does not have it. */
+  /** Returns what the run needs to know about its agent. Fails with `UnknownAgent` if this worker does not have it. */
   resolveAgent(request: { agent: string }): Promise<AgentFacts>;
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
-  /** Whether edited arguments fit their tool: what is wrong with them, or what stands for them. */
-  checkArguments(request: { agent: string; call: ToolCall; extraTools?: ToolSpec[] }): Promise<{ error?: ToolError } & CheckedCall>;
-  /** Who signed a decision, and what exactly; or why the signature does not count. */
+  /** Checks edited arguments against their tool. Returns what is wrong with them, or the call's digest and the policy for an approval. */
+  checkArguments(request: CheckArgumentsRequest): Promise<{ error?: ToolError; approval?: AskPolicy } & CheckedCall>;
+  /** Verifies a signature. Returns who signed and the statement, or `refused` with the reason. */
   verifyDecision(request: VerifyDecisionRequest): Promise<{ refused: string } | { by: string; groups?: string[]; statement: string }>;
-  /** The hooks of one name, in their order. Fails for good with `HookFailed` where one fails whose failure mode is `fail`. */
+  /** Runs the hooks of one name, in order. Fails with a non-retryable `HookFailed` if a hook with the failure mode `fail` fails. */
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
-  /** Keeps what a decision asked to remember for every thread of the agent. */
+  /** Stores rules of a decision for all threads of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[] }): Promise<void>;
-  /** Asks the server to cancel the thread's own workflow. */
+  /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
 }
 
@@ -36,18 +35,18 @@ export interface RunHooksRequest<N extends HookName = HookName> {
   input: HookInput[N];
   runId: string;
   turn: number;
-  /** Ids of hooks that failed too often and are left out. */
+  /** Ids of hooks that failed too often and do not run. */
   disabled?: string[];
-  /** What `ctx.messages()` reads. */
+  /** The transcript that `ctx.messages()` reads. */
   transcript: TranscriptRef;
   earlier?: EarlierAttempts;
 }
 
 export interface HooksStep<N extends HookName = HookName> {
-  /** All answers merged, the later over the earlier. */
+  /** All answers merged; later ones win. */
   answer: HookAnswer[N];
   reports: HookReport[];
-  /** Of arguments that the answer puts in the place of the model's, where somebody may be asked about them. */
+  /** For arguments that the answer edits: what people who may be asked about the call are shown. */
   checked?: CheckedCall;
 }
 
@@ -59,110 +58,118 @@ export interface CallModelRequest {
   /** The id that the answer will have. */
   messageId: string;
   transcript: TranscriptRef;
-  /** The newest messages of the transcript that no worker made, where they are small: what a person has just said. */
+  /** User messages since the last answer, if they are small. No worker has them in its cache. */
   said?: Message[];
-  /** The run's own; they win over the agent's. */
+  /** Settings for this call. They override the agent's. */
   settings?: ModelSettings;
-  /** No tools: the words are wanted. `prompt` is said to the model last, and not kept. */
+  /** A call without tools, for a closing text. `prompt` is sent as the last message and does not join the transcript. */
   closing?: { prompt: string };
-  /** Added to the agent's instructions, for this call. */
+  /** Added to the agent's instructions for this call. */
   instructions?: string;
-  /** Tools that were given with the run's input, answered from outside. */
+  /** Tools that came with the thread's or the run's input and are executed outside the worker. */
   extraTools?: ToolSpec[];
-  /** Calls that need no approval in this thread, because someone said so. */
+  /** Remembered rules of this thread for calls that need no approval. */
   rules?: PermissionRule[];
-  /** The messages from `from` on, where an earlier attempt could not ask for them. */
+  /** The messages from position `from` on, after an earlier attempt could not query them. */
   inline?: { from: number; messages: Message[] };
   earlier?: EarlierAttempts;
 }
 
 export interface ModelStep {
-  text: string;
-  refusal?: string;
-  calls: { call: ToolCall; verdict: Verdict }[];
+  parts: AnswerPart[];
+  /** One verdict for each call of the answer, in order. */
+  verdicts: Verdict[];
   finishReason: FinishReason;
-  usage: Usage;
-  /** Where the price of the model is known. */
+  /** Without the counts that are 0. */
+  usage: Partial<Usage>;
+  /** US dollars, if the model's price is known. */
   costUsd?: number;
-  /** Why an answer without calls does not fit the schema that the agent wants of it. */
+  /** Why an answer without calls does not fit the agent's output schema. */
   problems?: string[];
-  opaque?: JsonObject;
-  /** Of attempts before the one that succeeded. */
+  /** The cost of attempts that produced no answer. */
   wasted?: Waste;
-  /** The attempt that succeeded. */
-  attempt: number;
-  /** Random, so that two attempts never pass for each other. */
+  /** The number of the attempt that succeeded. Default: 1. */
+  attempt?: number;
+  /** Random, so that two attempts can't be confused. */
   token: string;
   failed?: FailedAttempt[];
   durationMs: number;
+}
+
+export interface CheckArgumentsRequest {
+  agent: string;
+  call: ToolCall;
+  extraTools?: ToolSpec[];
 }
 
 export interface RunToolRequest {
   agent: string;
   runId: string;
   call: ToolCall;
-  /** Nobody was asked about it. It is judged again before it runs, by what people had remembered in this thread (`rules`). */
+  /** The call needed no approval. Permissions are checked again before it runs, with the thread's remembered rules (`rules`). */
   unasked?: true;
   rules?: PermissionRule[];
-  /** Whose the arguments are, where they are not the model's. */
+  /** For an approved call: the digest of what was shown. The arguments as the tool takes them now must have the same digest. */
+  digest?: string;
+  /** Who edited the arguments, if anyone did. */
   edited?: 'person' | 'hook';
-  /** It must not run twice. Said here too, because a worker is not reliably told of the retry policy. */
+  /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
   once?: true;
   earlier?: EarlierAttempts;
 }
 
 export interface ToolStep {
-  /** The id of the message that tells the model of it. */
+  /** The id of the result message. */
   messageId: string;
   outcome: ToolOutcome;
 }
 
-/** Attempts at a step that an earlier scheduling used up, and what the last of them left. */
+/** The number of attempts in earlier schedulings of a step, and the progress that they left. */
 export interface EarlierAttempts {
   attempts: number;
   left?: Partial<StepProgress>;
 }
 
-/** What heartbeats carry while a step is under way: enough for a reader without a side channel, and for the next attempt. */
+/** The details in a step's heartbeats, for readers in other processes and for the next attempt. */
 export interface StepProgress {
   runId: string;
   messageId?: string;
   toolCallId?: string;
-  /** Of the tool. */
+  /** The tool's name. */
   name?: string;
   turn?: number;
   attempt: number;
-  /** The text so far, its newest end where it is long; of a tool, its newest progress. Only where the worker puts it into heartbeats. */
+  /** The text so far (of a long text its end), or a tool's newest progress. Only if the worker puts it into heartbeats. */
   text?: string;
-  /** How often that worker does so, in milliseconds. */
+  /** How often the worker does that, in milliseconds. */
   liveMs?: number;
-  /** Attempts that failed before this one, and how many there may be. */
+  /** Attempts that failed before this one, and the maximum number of attempts. */
   failed?: FailedAttempt[];
   maxAttempts?: number;
-  /** What attempts at a model call before this one have cost, and this one so far. */
+  /** The cost of earlier attempts at a model call (`wasted`), and of this one so far (`spending`). */
   wasted?: Waste;
   spending?: Waste;
-  /** How often the tool threw before this attempt. */
+  /** How often the tool has thrown so far. */
   throws?: number;
-  /** When the first attempt began, in milliseconds since 1970: the retry window is counted from it. */
+  /** When the first attempt began, in milliseconds since 1970. The retry window begins then. */
   began?: number;
 }
 
-/** Failure types that the workflow knows beyond the failure kinds of model calls. */
+/** Failure types of activities in addition to the failure kinds of model calls. */
 export const failureTypes = {
   unknownAgent: 'UnknownAgent',
   hookFailed: 'HookFailed',
   invalidInput: 'InvalidInput',
-  /** The transcript could not be asked for; `details[0]` is the position from which it is missing. */
+  /** The transcript could not be queried; `details[0]` is the position of the first missing message. */
   transcriptUnavailable: 'TranscriptUnavailable',
-  /** A draining worker gave up on a `once` call in the middle. */
+  /** The attempt was interrupted in the middle: the worker shut down, or an operator paused or reset the activity. */
   workerShutdown: 'WorkerShutdown',
-  /** What a step made is larger than a thread can hold. */
-  tooLarge: 'TooLarge',
-  /** What a step made can't be written as JSON. */
+  /** A step's result is larger than a thread can store. The same code as of a model's failure of that kind. */
+  tooLarge: 'too-large',
+  /** A step's result can't be serialized as JSON. */
   notJson: 'NotJson',
-  /** The attempt was over for the server before it began here. */
+  /** The attempt was over for the server, or might have been, before it began on the worker. */
   beganTooLate: 'BeganTooLate',
-  /** The workflow cancelled the step, and the server never heard of it: the workflow task was lost. */
+  /** The workflow cancelled the step, but the server did not confirm it, because the workflow task was lost. */
   stopNotConfirmed: 'StopNotConfirmed',
 } as const;

@@ -1,2 +1,2 @@
-/** How a query or a workflow task fails whose thread must be replayed first. It is worth another try, at once. */
+/** The error of a query or workflow task whose thread must be replayed first. It can be tried again immediately. */
 export const replayFirst = 'The thread was read ahead of its history, and is replayed first.';

@@ -4,17 +4,18 @@ import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRe
 import type { MessageReceipt } from '../core/state';
 import type { EventsPage, EventsRequest, MessagesPage, StatusView, TranscriptPage, TranscriptRequest, UsageView } from './thread';
 
-/** What an accepted update answers: the newest event's number when it was accepted. */
+/** The answer to an accepted update. */
 export interface Receipt {
   accepted: true;
+  /** The `seq` of the event that the request caused, or of the newest event. */
   seq: number;
-  /** Of a message: its id, by which the query `receipt` tells what became of it. */
+  /** For a message: its id, for the query `receipt`. */
   id?: string;
-  /** What of it did not succeed: an approval stands, and what it was to have remembered could not be kept. */
+  /** Which part of the request did not succeed: the call is approved, but the rule to remember could not be stored. */
   warning?: string;
 }
 
-// One name is both: the signal for whoever can only fire and forget, the update for whoever wants to know.
+// Each name is both a signal, for clients that can only send, and an update, for clients that need an answer.
 export const signals = {
   cancel: defineSignal<[CancelRequest?]>('cancel'),
   sendMessage: defineSignal<[SendRequest]>('sendMessage'),
@@ -43,7 +44,7 @@ export const queries = {
   messages: defineQuery<MessagesPage, [{ from?: number }?]>('messages'),
   pending: defineQuery<PendingCall[]>('pending'),
   usage: defineQuery<UsageView>('usage'),
-  /** What became of a message, by its id. Null where none of this id came, or too many since. */
+  /** A message's receipt, by its id. Null if there was no such message, or too many newer ones. */
   receipt: defineQuery<MessageReceipt | null, [{ id: string }]>('receipt'),
   /** For the engine's own activities. */
   transcript: defineQuery<TranscriptPage, [TranscriptRequest]>('transcript'),

@@ -1,12 +1,12 @@
 import type { Sinks } from '@temporalio/workflow';
 
-/** Which steps of a run a cancel is meant for: those of its model calls, or all. */
+/** Which steps of a run a cancel applies to: its model calls, or all. */
 export type StoppedSteps = 'model-calls' | 'all';
 
-/** What workflow code tells the process that it runs in. Nothing of it is in the history. */
+/** Calls from workflow code to its process. They are not in the history. */
 export interface ThreadSinks extends Sinks {
   longhaul: {
-    /** Steps of a run were cancelled. Those that run in this process need not wait to hear it from the server. */
+    /** Stops cancelled steps of a run that run in this process, without waiting for the server. */
     stopSteps(runId: string, which: StoppedSteps): void;
   };
 }

@@ -3,36 +3,36 @@ import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
 import type { Content, Message, Usage } from '../core/message';
 import type { Metrics, Overrides } from '../core/state';
 
-/** The workflow's type: what `temporal workflow start --type` takes. */
+/** The workflow's type, for `temporal workflow start --type`. */
 export const workflowType = 'agentThread';
 export const defaultTaskQueue = 'longhaul';
 
-/** The start of a thread, as plain JSON. `agent` and `input` are enough. */
+/** The input of a thread, as plain JSON. Only `agent` and `input` are required. */
 export interface ThreadInput extends Overrides {
-  /** The name of an agent that the worker has. */
+  /** The name of an agent of the worker. */
   agent: string;
-  /** A text, or parts. */
+  /** The first message: a text or a list of parts. */
   input: Content;
   /** `one-shot` (default): the workflow ends with its run. `conversation`: it stays open for the next message. */
   mode?: 'one-shot' | 'conversation';
-  /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days, 0 for ever. */
+  /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days; 0 means forever. */
   idleTimeoutMs?: number;
-  /** How long a run waits for a worker that has its agent before it fails. Milliseconds; default 5 minutes, 0 not at all. */
+  /** How long a run waits for a worker that has its agent before it fails. Milliseconds; default 5 minutes; 0 means no wait. */
   agentWaitMs?: number;
 }
 
-/** What a thread's workflow returns. A failed run is thrown instead, as a failure whose type is the code; a cancelled one is Canceled. */
+/** The result of a thread's workflow. If its run failed, the workflow fails with the code as failure type; if it was cancelled, it is Canceled. */
 export interface ThreadResult {
   status: Extract<RunStatus, 'completed' | 'incomplete'>;
-  /** The model's last words, without blanks around them; `messages()` has them to the letter. */
+  /** The model's last text, trimmed. `messages()` has the exact text. */
   output: string;
   runId: string;
   runs: number;
   turns: number;
   usage: Usage;
-  /** Of all runs, where the models' prices are known. */
+  /** US dollars of all runs, as far as the models' prices are known. */
   costUsd: number;
-  /** Why it is incomplete. */
+  /** Why the run is incomplete. */
   reason?: string;
 }
 
@@ -41,7 +41,7 @@ export interface StatusView {
   agent: string;
   model: string | null;
   mode: 'one-shot' | 'conversation';
-  /** Why nothing begins. */
+  /** Present while the thread is paused. */
   paused?: { reason: string; by?: string };
   /** `idle`: a conversation between runs. */
   status: RunStatus | 'idle';
@@ -50,10 +50,10 @@ export interface StatusView {
   messages: number;
   queued: number;
   pending: PendingCall[];
-  /** How much of each limit that is set is left, to the run and to the whole thread. */
+  /** What is left of each limit that is set, for the run and for the whole thread. */
   remaining: { run: Limits; thread: Limits };
   costUsd: number;
-  /** The newest event's number. */
+  /** The `seq` of the newest event. */
   seq: number;
   facts: AgentFacts | null;
 }
@@ -62,30 +62,30 @@ export interface UsageView {
   thread: Usage;
   run: Usage | null;
   runs: number;
-  /** Of the last run. */
+  /** Turns of the last run. */
   turns: number;
   costUsd: number;
   remaining: { run: Limits; thread: Limits };
-  /** By model, tool and hook, over all runs; kept when the events are no longer. Durations are milliseconds. */
+  /** Counts by model, tool and hook, over all runs, including events that are no longer stored. Durations are in milliseconds. */
   metrics: Metrics;
 }
 
 export interface EventsRequest {
-  /** First seq wanted; default 1. */
+  /** The first `seq` to return. Default 1. */
   from?: number;
-  /** At most so many; pages are also cut by their bytes. */
+  /** Maximum number of events. Default 1,000. Pages are also limited in bytes. */
   limit?: number;
 }
 
 export interface EventsPage {
   events: DurableEvent[];
-  /** Where the next page begins. */
+  /** The `from` of the next page. */
   next: number;
-  /** Whether more is there already. */
+  /** Whether there are more events already. */
   more: boolean;
   /** Whether a conversation waits for its next message, as of this page. A worker of an older version does not say. */
-  rests?: boolean;
-  /** Where `from` is older than this execution of the workflow: the run id of the execution that has it. */
+  idle?: boolean;
+  /** Present if `from` is older than this execution: the run id of the previous execution, and the first `seq` of this one. */
   earlier?: { execution: string; before: number };
 }
 
@@ -95,12 +95,12 @@ export interface MessagesPage {
   more: boolean;
 }
 
-/** What an activity asks its own workflow on a cache miss: the messages from `from` on, as of `length`. */
+/** The query of an activity to its own workflow on a cache miss: the messages from `from` on, of the first `length`. */
 export interface TranscriptRequest {
   epoch: number;
   from: number;
   length: number;
 }
 
-/** `stale`: the transcript was rewritten since, and the asking activity's work is of no use any more. */
+/** `stale`: the transcript was rewritten since, so the result of the querying activity is no longer needed. */
 export type TranscriptPage = { messages: Message[] } | { stale: true };

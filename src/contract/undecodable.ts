@@ -1,8 +1,8 @@
 const mark = '__longhaul_undecodable';
 
 /**
- * What stands in for a payload that can't be decoded. A converter that throws would fail the workflow task again and again, and one
- * broken signal would wedge its thread for good; this value reaches the handler instead, which says what was wrong.
+ * Returns a placeholder for a payload that can't be decoded. A converter that throws would fail the workflow task repeatedly, so one broken
+ * signal would block its thread forever. The handler receives this value instead and reports the error.
  */
 export function undecodable(reason: string): object {
   return { [mark]: reason };

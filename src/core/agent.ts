@@ -2,33 +2,47 @@ import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { ToolStrategy } from './tool';
 
-/** What is sent to the model beside the conversation. Everything unset is the provider's default. */
+/** `provider/model`, or a bare model name. In a list, each next model is a fallback for failures that may be specific to the one before it. */
+export type ModelChoice = string | readonly string[];
+
+/** Settings of model calls. Unset fields have the provider's defaults. */
 export interface ModelSettings {
   /** 0 to 2. */
   temperature?: number;
   maxTokens?: number;
-  /** A tool's name forces that tool. */
+  /** `{ tool }` forces the tool of that name. */
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string };
-  /** Passed to the provider's request as it is. */
+  /** How much the model reasons before it answers, in the provider's own measure. `none`: no reasoning, if the model supports that. */
+  reasoningEffort?: 'none' | 'low' | 'medium' | 'high';
+  /** What a model gets of earlier reasoning by models of other providers or families: nothing (`drop`, the default) or its text (`text`). */
+  otherReasoning?: 'drop' | 'text';
+  /** Added to the provider's request unchanged. */
   providerOptions?: JsonObject;
 }
 
+/** A tool that the provider runs itself. Each provider documents the names it supports, such as `web-search`. */
+export interface HostedTool {
+  name: string;
+  /** Passed to the provider's tool unchanged. */
+  options?: JsonObject;
+}
+
 /**
- * Where a run, or a whole thread, must stop. `0` means none at all; unset means no limit, but for `turns` of a run.
- * Checked before each model call, and `toolRounds` and `toolCalls` before each tool call.
+ * Limits of a run or of a whole thread. `0` allows nothing; unset means no limit, except for `turns` of a run (default 100).
+ * `toolRounds` and `toolCalls` are checked before tool calls, `turns` and `contextTokens` before each model call, the others before both.
  */
 export interface Limits {
-  /** Model calls. Default 100 a run. */
+  /** Model calls. Default 100 per run. */
   turns?: number;
-  /** Answers whose tool calls are run. */
+  /** Answers of which at least one tool call is run. */
   toolRounds?: number;
   toolCalls?: number;
-  /** Input and output tokens together, as the provider counts them. */
+  /** Input and output tokens together, as the provider reports them. */
   tokens?: number;
   costUsd?: number;
-  /** Milliseconds at work: the time in which it rests for a person, or is paused, does not count. */
+  /** Milliseconds of work. Time in which the run waits for people or a reply, or is paused, does not count. */
   wallClockMs?: number;
-  /** Tokens of the last call, about what the next one sends. */
+  /** Tokens of the last model call, about what the next one sends. */
   contextTokens?: number;
 }
 
@@ -38,19 +52,19 @@ export type LimitName = keyof Limits;
 /**
  * What happens at a limit.
  * - `stop`: the run ends as incomplete.
- * - `summarize`: one more model call without tools, whose words are the output; the run is incomplete.
- * - `hand-out`: at a limit of tool calls or rounds, the pending calls are handed out to whoever submits their outputs. At others as `stop`.
- * - `ask`: the run rests until a person grants more, or refuses.
+ * - `summarize`: one more model call without tools writes the output; the run ends as incomplete.
+ * - `hand-out`: at a limit of tool calls or rounds, a client executes the pending calls and submits their outputs. At other limits as `stop`.
+ * - `ask`: the run waits until a person raises the limit or refuses.
  * - `fail`: the run fails, code `limit_exceeded`.
  */
 export type AtLimit = 'stop' | 'summarize' | 'hand-out' | 'ask' | 'fail';
 
 /**
  * When an answer without tool calls ends the run.
- * - `immediate`: at once.
- * - `verify`: it is first asked to check its work, up to `rounds` times in a row; calling a tool in between begins the count anew. `rounds` in
- *   all at most `max` a run.
- * - `done-tool`: never; the model must call the tool `done`, and is told so.
+ * - `immediate`: the answer ends the run.
+ * - `verify`: the model must first check its work, up to `rounds` times in a row. A tool call in between resets the count. At most `max` checks
+ *   per run.
+ * - `done-tool`: never. The model must call the tool `done`; an answer without calls is sent back with `nudge`.
  */
 export type StopPolicy =
   | { kind: 'immediate' }
@@ -59,14 +73,18 @@ export type StopPolicy =
 
 export const defaultTurns = 100;
 
-/** What a run needs to know of its agent, found out once by an activity and recorded. The instructions and schemas stay with the worker. */
+/** What a run needs to know about its agent. An activity looks it up once per run and it is recorded. Instructions and schemas are not included. */
 export interface AgentFacts {
   name: string;
   /** `provider/model`, or a bare model name. */
   model: string;
-  /** Of a run. */
+  /** Used in order after failures that may be specific to one model. */
+  fallbackModels?: string[];
+  /** Whether the fallback models are also used when the provider's content filter refuses the conversation or stops the answer. */
+  fallbackOnContentFilter?: boolean;
+  /** Limits of a run. */
   limits: Limits;
-  /** Of the thread, all its runs together. */
+  /** Limits of the thread, for all its runs together. */
   threadLimits?: Limits;
   /** Default `stop`. */
   atLimit?: AtLimit;
@@ -75,31 +93,36 @@ export interface AgentFacts {
   stop?: StopPolicy;
   /** `fail`: a tool that fails ends the run. Default `continue`. */
   toolFailure?: 'continue' | 'fail';
-  /** The answer must fit a schema; so often it may be sent back. */
+  /** How often an answer that does not fit the output schema is sent back. */
   outputRetries?: number;
-  /** How often an empty answer is asked for again. */
+  /** How often in a row an empty answer is sent back. */
   emptyRetries?: number;
-  /** How often `check:completion` is heeded. Default 1. */
+  /** How often per run `check:completion` may send an answer back. Default 1. */
   completionChecks?: number;
   /** The ids of the hooks that are registered. */
   hooks?: Partial<Record<HookName, string[]>>;
-  /** After so many errors in a row a hook is left out. Default 3. */
+  /** After this many errors in a row a hook is disabled. Default 3. */
   hookErrors?: number;
-  /** Tokens that the model takes, where it is known. */
+  /** The model's context window in tokens, if known. */
   contextWindow?: number;
-  /** How soon another worker takes over a step of one that died. Default 5,000 ms. */
+  /** Milliseconds until another worker takes over a step of a worker that died. Default 5,000. */
   takeoverMs?: number;
   /**
-   * Names of people are compared as `sameName` does. Runs that began with earlier code compare as it did: `true` as `earlierNames`, unset
-   * letter by letter.
+   * How names of people are compared. `as-seen`: by `sameName`. Runs that began with earlier code have `true` (by `earlierNames`) or nothing
+   * (character by character).
    */
   sameNames?: 'as-seen' | true;
-  /** Decisions, outputs and answers count only where they are signed, as the worker's verifier has it. */
+  /** Decisions, outputs and answers must have a signature that the worker's verifier accepts. */
   signedDecisions?: true;
-  /** Whether the agent has a store for what people have remembered for it. Unset in runs that began with earlier code. */
+  /** Whether the agent has a store for remembered rules. Unset in runs that began with earlier code. */
   remembers?: boolean;
-  /** Whether the search attributes are registered with the server: an upsert of an unknown one would wedge the thread. */
+  /**
+   * Decisions are checked against what will run: edited arguments by policy and hooks of the edited call, and each call against the digest of
+   * what was shown. Unset in runs that began with earlier code.
+   */
+  judgesDecisions?: true;
+  /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
-  /** The history, as the thread itself counts it, after which the thread continues as new. Default 2,000 events or 4,000,000 bytes. */
+  /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */
   carryAfter?: { events: number; bytes: number };
 }

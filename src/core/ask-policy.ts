@@ -5,7 +5,7 @@ import { isBytes, isObject } from './json';
 import { checkPerson, cleanName, nameKey } from './people';
 import type { AskPolicy, DeadlineAction } from './tool';
 
-/** `AskPolicy` as a tool's author writes it. One action at the deadline needs no list; `deadlineMs` without any is `deny`. */
+/** `AskPolicy` as a tool's author writes it. A single `onDeadline` action needs no list. `deadlineMs` without an action means `deny`. */
 export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
   onDeadline?: DeadlineAction | DeadlineAction[];
 }
@@ -29,10 +29,10 @@ const fields: { [F in keyof Required<AskOptions>]: { fits: (value: unknown) => b
   },
 };
 
-/** So many are named each, where they are wrong. */
+/** Up to this many fields, problems are listed field by field. */
 const mostFields = 20;
 
-/** How people are to be asked, with its defaults; or what is wrong with it, a line each. */
+/** Returns the policy with its defaults, and what is wrong with the options, one line per problem. */
 export function askPolicy(options: unknown): { policy: AskPolicy; problems: string[] } {
   if (!isObject(options) || isBytes(options))
     return { policy: {}, problems: [`is ${show(options)}; use an object that says how people are asked`] };
@@ -60,18 +60,16 @@ export function askPolicy(options: unknown): { policy: AskPolicy; problems: stri
   return { policy, problems: [...contradictions(policy, onDeadline), ...tooLarge] };
 }
 
-/** What can't be meant, field by field right as it is. */
+/** Finds contradictions between fields that are each valid. */
 function contradictions({ users, groups, approvers = 1, deadlineMs }: AskPolicy, onDeadline: AskOptions['onDeadline']): string[] {
   const problems: string[] = [];
-  const named = new Set(users?.map(nameKey)).size;
-  // Nobody could ever give so many: the call would wait for good.
-  if (users && !groups && approvers > named) {
-    problems.push(`approvers is ${approvers}, and users names only ${named} who may be one; name more, or a group`);
-  }
+  const most = mostApprovers({ ...(users && { users }), ...(groups && { groups }) });
+  // So many approvals are impossible: the call would wait forever.
+  if (approvers > most) problems.push(`approvers is ${approvers}, and users names only ${most}; name more users, or a group`);
   if (onDeadline !== undefined && deadlineMs === undefined) problems.push('onDeadline has no deadline; set deadlineMs, too');
   const list = Array.isArray(onDeadline) ? onDeadline : [];
   const end = list.findIndex((action) => action === 'deny' || action === 'approve' || action === 'cancel');
-  if (end !== -1 && end < list.length - 1) problems.push(`onDeadline goes on after ${show(list[end])}, which ends the asking`);
+  if (end !== -1 && end < list.length - 1) problems.push(`onDeadline has actions after ${show(list[end])}, which is final`);
   return problems;
 }
 
@@ -83,7 +81,7 @@ export function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((name) => checkName('a name', name) === undefined);
 }
 
-/** Users or groups. */
+/** Whether a value is a valid list of names of users or groups. */
 export function arePeople(value: unknown): boolean {
   return isNames(value) && (value as string[]).every((name) => checkPerson('a name', name) === undefined);
 }
@@ -91,4 +89,65 @@ export function arePeople(value: unknown): boolean {
 export function isAction(value: unknown): boolean {
   if (isObject(value)) return Object.keys(value).join() === 'escalate' && arePeople(value.escalate);
   return ['deny', 'approve', 'ask-again', 'cancel'].includes(value as string);
+}
+
+/** Whether a policy says who must approve, or how many. */
+export function namesPeople({ users, groups, approvers = 1 }: Pick<AskPolicy, 'users' | 'groups' | 'approvers'>): boolean {
+  return users !== undefined || groups !== undefined || approvers > 1;
+}
+
+/**
+ * Combines the policies of a tool and a hook. The hook's people, their number, and the deadline with its actions each replace the tool's. The
+ * rest stays the tool's, except that the tool's deadline no longer approves, because the hook wants a person to decide. If the tool requires
+ * more people than the hook names, all of the named people must approve.
+ */
+export function askedWith(own: AskPolicy = {}, hooks: AskPolicy): AskPolicy {
+  const { users, groups, deadlineMs, onDeadline, ...rest } = own;
+  const people = { ...(users && { users }), ...(groups && { groups }) };
+  const deadline = { ...(deadlineMs !== undefined && { deadlineMs }), ...(onDeadline && { onDeadline: withoutApproval(onDeadline) }) };
+  const both = { ...rest, ...(!(hooks.users || hooks.groups) && people), ...(hooks.deadlineMs === undefined && deadline), ...hooks };
+  const { approvers = 1 } = both;
+  const most = hooks.approvers === undefined ? mostApprovers(both) : approvers;
+  return approvers > most ? { ...both, approvers: most } : both;
+}
+
+/** How many people can approve at most; infinite unless only users are named. */
+export function mostApprovers({ users, groups }: AskPolicy): number {
+  return users && !groups ? new Set(users.map(nameKey)).size : Number.POSITIVE_INFINITY;
+}
+
+function withoutApproval(actions: DeadlineAction[]): DeadlineAction[] {
+  return actions.map((action) => (action === 'approve' ? 'deny' : action));
+}
+
+/** Combines two policies strictly: the people of both, the higher number, the nearer deadline, and only what both allow. */
+export function stricterAsk(one: AskPolicy, other: AskPolicy): AskPolicy {
+  const both = <T>(key: (ask: AskPolicy) => T[] | undefined): T[] | undefined => {
+    const all = [...(key(one) ?? []), ...(key(other) ?? [])];
+    return key(one) || key(other) ? all.filter((each, at) => all.findIndex((same) => isSame(same, each)) === at) : undefined;
+  };
+  const reasons = both(({ reason }) => (reason === undefined ? undefined : [reason]));
+  const users = both((ask) => ask.users);
+  const groups = both((ask) => ask.groups);
+  const approvers = Math.max(one.approvers ?? 1, other.approvers ?? 1);
+  const nearer = (one.deadlineMs ?? Number.POSITIVE_INFINITY) <= (other.deadlineMs ?? Number.POSITIVE_INFINITY) ? one : other;
+  const { deadlineMs, onDeadline } = nearer;
+  const approve = [one, other].every((ask) => ask.onDeadline?.includes('approve'));
+  const remember =
+    one.remember && other.remember
+      ? one.remember.filter((rule) => other.remember?.some((same) => isSame(same, rule)))
+      : (one.remember ?? other.remember);
+  return {
+    ...(reasons && { reason: reasons.join('; ') }),
+    ...(users && { users }),
+    ...(groups && { groups }),
+    ...(approvers > 1 && { approvers }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(onDeadline && { onDeadline: approve ? onDeadline : withoutApproval(onDeadline) }),
+    ...(remember && { remember }),
+  };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

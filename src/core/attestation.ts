@@ -1,30 +1,30 @@
 import { sortedJson } from './json';
 import type { DecisionRequest, SubmitRequest } from './requests';
 
-/** What a decision was signed with, kept in the log: whoever has the signer's public key can check it at any time. */
+/** Statement and signature of a decision, stored in the log. Anyone who has the signer's public key can verify it later. */
 export interface Attestation {
   /** JSON with sorted keys; see `statementOf`. */
   statement: string;
-  /** Over the UTF-8 of the statement, as the signer wrote it. */
+  /** Over the UTF-8 bytes of the statement, in the signer's encoding. */
   signature: string;
 }
 
-/** A request that can be signed, under the name of its signal and update. */
+/** A request that can be signed; `name` is the name of its signal and update. */
 export type SignableRequest = { name: 'approve'; content: DecisionRequest } | { name: 'submitToolOutputs'; content: SubmitRequest };
 
 export interface SignedIn {
   threadId: string;
-  /** Of the run: never that of another thread which had the same id before. */
+  /** The run's id, which tells the thread from an earlier one with the same thread id. */
   runId: string;
-  /** Of the call that waits, where it has one: stands for its arguments. */
+  /** The digest of the waiting call, if it has one. It identifies the call's arguments. */
   digest?: string;
 }
 
 const version = 'longhaul-decision-1';
 
 /**
- * What a signature is made over: which thread, run and call, who decides, and what exactly. Contents that may be large are in it as the
- * SHA-256 of their JSON with sorted keys. The signer and the verifier each make it from what they know, so nothing in it is taken on trust.
+ * Returns the text that is signed: thread, run and call, who decides, and the exact decision. Contents that may be large are included as the
+ * SHA-256 of their JSON with sorted keys. The signer and the verifier each build the statement from their own data, so neither trusts the other's.
  */
 export function statementOf({ name, content }: SignableRequest, at: SignedIn, sha256: (text: string) => string): string {
   const { threadId, runId, digest } = at;
@@ -46,7 +46,7 @@ function decided(content: DecisionRequest, hash: (value: unknown) => string): ob
   };
 }
 
-/** One output: the event of each answered call keeps the whole statement. */
+/** A signed submission has one output, because the event of each answered call stores the whole statement. */
 function submitted({ outputs: [answer] }: SubmitRequest, hash: (value: unknown) => string): object {
   return { toolCallId: answer?.toolCallId, output: hash(answer?.output ?? null), isError: answer?.isError || undefined };
 }

@@ -1,116 +1,124 @@
 /**
- * The limits of everything that comes from outside: from models, tools, hooks, people and programs. One table, so that none of them
- * contradict each other; `docs/operations.md` lists them for operators.
+ * The limits of all data that comes from outside: from models, tools, hooks, people and programs. They are in one table so that they do not
+ * contradict each other. `docs/operations.md` lists them for operators.
  *
- * Three limits of the Temporal server are behind them. A payload has at most 2 MiB and a gRPC message 4 MB: an activity's result above
- * the first fails as `ServerFailure`, above the second it is never delivered, so the activity times out and is tried again. An update of
+ * Three limits of the Temporal server are the reason. A payload has at most 2 MiB and a gRPC message at most 4 MB: an activity's result above
+ * the first fails as `ServerFailure`; above the second it is never delivered, so the activity times out and is tried again. An update of
  * search attributes above its limits, and an activity's arguments above 2 MiB, end the workflow.
- * `Chars` are UTF-16 code units, `Bytes` are bytes of UTF-8 JSON: a character that JSON escapes counts as it is written.
+ * `Chars` are UTF-16 code units. `Bytes` are bytes of UTF-8 JSON, with escaped characters counted in their escaped form.
  */
 export const bounds = {
-  /** A result of an activity. It stands beside other data in events and queries, which are payloads too. */
+  /** A result of an activity. Events and queries, which are payloads too, contain it together with other data. */
   resultBytes: 1_500_000,
-  /** An answer of the model. Half a payload: the event that ends a run has its words twice. */
+  /** An answer of the model. Less than half a payload, because the event that ends a run contains its text twice. */
   answerBytes: 800_000,
-  /** What a run needs to know of its agent; it is part of the thread's state. */
+  /** An agent's facts, which are part of the thread's state. */
   factsBytes: 200_000,
-  /** Messages that are passed to a model call with its arguments, where it could not ask for them; settings, tools and rules go with them. */
+  /** Messages passed inline to a model call whose query failed. Settings, tools and rules are in the same payload. */
   inlineBytes: 800_000,
-  /** JSON of what a tool returned: how much of it is written. The model sees the beginning and the end of that. */
+  /** How much JSON of a tool's result is written. The model sees the beginning and the end of it. */
   outputChars: 250_000,
-  /** What a tool says of its progress. Heartbeats carry it. */
+  /** A progress message of a tool. Heartbeats contain it. */
   progressChars: 4_000,
-  /** How deep objects and lists may be nested in what comes from outside. */
+  /** Nesting of objects and lists in data from outside. */
   jsonDepth: 100,
-  /** And in any payload: what comes from outside is passed on inside of other objects. JSON.stringify fails at some thousand. */
+  /** Nesting in any payload, where data from outside is inside other objects. JSON.stringify fails at a few thousand levels. */
   payloadDepth: 1_000,
 
-  /** Of a failure. */
+  /** Parts of a failure. */
   failureMessageChars: 4_000,
   failureTypeChars: 200,
   failureStackChars: 8_000,
   failureDetailsBytes: 100_000,
   failureCauses: 20,
-  /** Of one failed attempt at a model call; the step's event has them all. */
+  /** The message of one failed attempt at a model call. The step's event contains all of them. */
   attemptMessageChars: 1_000,
 
-  /** What a provider sends in answer to one call: all of it, and the events in it. They are read and forgotten. */
+  /** A provider's response to one call: its total size and the number of its events. They are read and not kept. */
   streamBytes: 128_000_000,
   streamEvents: 500_000,
-  /** One event of the stream, and one line of it: room for a whole answer, with what JSON escapes in it. */
+  /** One event or line of the stream: room for a whole answer with JSON escapes. */
   eventChars: 2_000_000,
-  /** What is not an event stream: how much of it is looked at. */
+  /** A list in an event: choices, parts of a text, fragments of calls. Other work of the process runs only between events. */
+  eventItems: 1_000,
+  /** How much of a response that is not an event stream is read. */
   preambleBytes: 4_000_000,
-  /** What is read of the body of an error. */
+  /** How much of an error's body is read. */
   errorBodyBytes: 64_000,
-  /** What a model thinks aloud. It is shown and not kept. */
+  /** A model's reasoning: how much is read and shown, and how much is kept in the answer if the provider does not need all of it. */
   reasoningChars: 4_000_000,
-  /** What a provider wants to see again with the answer, as JSON. */
+  keptReasoningChars: 50_000,
+  /** Parts of one answer. */
+  answerParts: 2_000,
+  /** The data that a provider requires back with the answer (`opaque`), as JSON. */
   opaqueChars: 400_000,
 
   /** Ids that models and providers choose; longer ones are replaced. */
   callIdChars: 200,
-  /** Tool calls of one answer. */
+  /** Tool calls in one answer. */
   callsPerAnswer: 128,
-  /** A count of tokens that a provider reports; what is above is no count. */
+  /** A token count that a provider reports. Larger numbers are ignored as invalid. */
   tokens: 1_000_000_000,
   /** The name of a tool that the model calls; no tool's name is longer than 64. */
   callNameChars: 200,
-  /** US dollars that a single answer can cost; what is above is no price. */
+  /** US dollars that one answer can cost. Larger numbers are ignored as invalid. */
   answerUsd: 1_000_000,
 
-  /** The id of a thread, where the caller chooses it: a server takes 1,000 bytes. */
+  /** A thread id that the caller chooses. A server accepts 1,000 bytes. */
   threadIdChars: 300,
-  /** A name: of an agent, a model, a user, a group. */
+  /** A name of an agent, a model, a user or a group. */
   nameChars: 200,
-  /** What someone says with a request: a reason. */
+  /** The reason in a request. */
   wordsChars: 4_000,
-  /** A message of a person or a program. */
+  /** Any request to a thread: the number of its values, objects and lists included, and the characters of its texts and keys. */
+  requestValues: 250_000,
+  requestChars: 2_000_000,
+  /** A message from a client. */
   messageBytes: 1_500_000,
-  /** Messages that wait to be taken in. They cross continue-as-new, and begin a run in one event. */
+  /** Queued messages. Continue-as-new passes them on, and one event contains all that begin a run. */
   queue: 100,
   queueBytes: 1_600_000,
-  /** Arguments in the place of the model's; in an activity's input they are JSON within JSON, which at worst doubles them. */
+  /** Edited arguments. In an activity's input they are JSON within JSON, which at worst doubles their size. */
   editedBytes: 500_000,
-  /** Arguments as a tool takes them, where somebody is asked about them. They stand beside the model's own in its answer. */
+  /** Arguments as a tool takes them, which people are shown. They are recorded in addition to the model's own. */
   shownArgumentsChars: 200_000,
-  /** A shell command that is judged by its words; the worker does nothing else meanwhile. */
+  /** A shell command that permissions analyze. The analysis blocks the worker's thread. */
   commandChars: 10_000,
   commandParts: 200,
-  /** Paths that are followed to judge one, and entries of folders that its patterns are held against. */
+  /** Paths that are resolved to analyze one command, and folder entries that its patterns are matched against. */
   commandPaths: 500,
   commandEntries: 5_000,
-  /** Names in the paths of folders and links that are followed for one command, or in all paths of one call that edits files. */
+  /** Names in the paths of folders and links that are resolved for one command, or in all paths of one call that edits files. */
   commandNames: 1_000,
-  /** What its braces stand for, and what commands within it are looked at: all of their text together. */
+  /** The total text of a command's brace expansions, and of the commands nested in it. */
   commandBraceChars: 20_000,
   commandNestedChars: 40_000,
-  /** A signature of a decision: room for every algorithm in use. */
+  /** A signature of a decision. Enough for every algorithm in use. */
   signatureChars: 8_000,
-  /** Groups that a decider is in. */
+  /** Groups of a decider. */
   groups: 100,
-  /** How people are asked about one call: who, why, until when. */
+  /** The policy by which people are asked about one call. */
   askBytes: 8_000,
-  /** A rule that allows calls from now on; a thread has at most `rules`. */
+  /** A remembered rule; a thread has at most `rules` of them. */
   ruleBytes: 1_000,
   rules: 200,
-  /** Models, and tools, that are counted each by itself in the usage of a thread. */
+  /** Models, and tools, that a thread's metrics count separately. */
   countedNames: 500,
   correlationIdChars: 1_000,
-  /** For whoever replies to a suspended run. */
+  /** The metadata of a suspension. */
   metadataBytes: 8_192,
-  /** Settings and tools that come with a request. They are handed to the next execution twice, as state and as input. */
+  /** Settings and tools in a request. Continue-as-new passes them on twice, as state and as input. */
   settingsBytes: 100_000,
   toolsBytes: 100_000,
-  /** Ten years: of a deadline, of a suspension, of the wait for the next message. */
+  /** Ten years: the maximum of a deadline, a suspension and an idle timeout. */
   longestMs: 10 * 365 * 24 * 3_600_000,
 
-  /** A search attribute of type Keyword: SQL databases hold 255 characters. */
+  /** A search attribute of type Keyword. SQL databases store 255 characters. */
   keywordChars: 200,
-  /** A search attribute of type KeywordList; a server takes 2,048 bytes. */
+  /** A search attribute of type KeywordList. A server accepts 2,048 bytes. */
   keywordListBytes: 1_900,
-  /** The line that the Web UI shows of a step or a workflow; a server takes 400 bytes. */
+  /** The summary line of a step or a workflow in the Web UI. A server accepts 400 bytes. */
   summaryBytes: 300,
-  /** The page that it shows of a workflow; a server takes 20,000. */
+  /** The details page of a workflow in the Web UI. A server accepts 20,000 bytes. */
   detailsBytes: 15_000,
 } as const;

@@ -1,24 +1,24 @@
-import type { Message, ToolCall } from './message';
+import { type Message, type ToolCall, toolCallsOf } from './message';
 
 export interface CallIds {
-  /** The thread's id of a call that the provider calls so. Also for a call that is still being streamed. */
+  /** Returns the thread's id for a provider's call id. Also for a call that is still being streamed. */
   of(providerId: string): string;
-  /** The calls of the whole answer, under the thread's ids. */
+  /** Returns the calls of a complete answer with the thread's ids. */
   assign(calls: readonly ToolCall[]): ToolCall[];
 }
 
 /**
- * Gives the calls of an answer ids that no other call of the thread has, had, or will have. Approvals, outputs, events and idempotency keys
- * name a call by its id alone, and providers don't keep ids apart: some send none, some begin at `call_1` with every answer.
+ * Gives the calls of an answer ids that are unique in the thread over its whole life. Approvals, outputs, events and idempotency keys identify
+ * a call by its id alone, and providers' ids are not unique: some providers send none, some begin at `call_1` with every answer.
  *
- * A provider's id is kept only where it is certain that it is new: where the transcript was never rewritten (epoch 0), and so shows every
- * call of the thread, and this id is not among them. In any other case the id is random. Whether a provider's id looks random is not asked,
- * because a wrong guess would let a service take a second charge for a repetition of the first.
+ * A provider's id is kept only if it is certainly new: the transcript was never rewritten (epoch 0), so it contains every call of the thread,
+ * and none has this id. Otherwise the id is random. Whether a provider's id looks random does not matter, because after a wrong guess a service
+ * would take a second charge for a repetition of the first.
  *
- * The provider sees its own id again, as `providerId`, unless another call of the transcript goes by it already.
+ * The provider gets its own id back, as `providerId`, unless another call of the transcript already has it.
  */
 export function callIds(messages: readonly Message[], epoch: number, random: () => string): CallIds {
-  const before = messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : []));
+  const before = messages.flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message.content) : []));
   const taken = new Set(before.map(({ id }) => id));
   const sent = new Set(before.map(sentId));
   const named = new Map<string, string>();
@@ -42,7 +42,7 @@ export function callIds(messages: readonly Message[], epoch: number, random: () 
   return { of, assign: (calls) => calls.map(assign) };
 }
 
-/** The id by which the provider knows a call. */
+/** Returns the id of a call in requests to the provider. */
 export function sentId({ id, providerId }: ToolCall): string {
   return providerId ?? id;
 }

@@ -1,41 +1,56 @@
-import type { StopPolicy } from './agent';
+import { type Limits, limitNames, type StopPolicy } from './agent';
+import { runOf } from './calls';
 import type { FailureDetails } from './event';
 import { type FinishReason, textOf } from './message';
 import { type Reached, reached } from './spent';
-import type { RunState, SentBack, ThreadState } from './state';
+import type { SentBack, ThreadState } from './state';
+import { unreachable } from './unreachable';
 
-/** How a run ends, or that it doesn't. */
+/** How a run ends. */
 export type RunEnd =
-  /** `output`: where it is not what the model said last. */
+  /** `output`: if it is not the model's last text. */
   | { type: 'completed'; output?: string }
   | { type: 'failed'; code: string; message: string; details?: FailureDetails }
-  /** `summarize`: a model call without tools is to say the last words. */
+  /** `summarize`: one more model call without tools writes a summary. */
   | ({ type: 'incomplete'; summarize?: true; output?: string } & Reached)
   | { type: 'cancelled'; reason?: string; by?: string; stopped?: true }
   | { type: 'expired'; message: string };
 
-/** An answer that is not the end: what the model is told instead, and what is counted. */
+/** An answer that does not end the run: the prompt that the model gets, and the counter to increase. */
 export interface SendBack {
   type: 'send-back';
   prompt: string;
   count: keyof SentBack;
-  /** Before the model is asked again. */
+  /** Milliseconds before the next model call. */
   waitMs?: number;
 }
 
-const beforeModel = ['turns', 'tokens', 'costUsd', 'wallClockMs', 'contextTokens'] as const;
+/** What each limit is checked before. Limits of calls and rounds are checked against the calls of an answer (workflows/limit-calls.ts). */
+const checkedBefore: Record<keyof Limits, readonly ('turn' | 'call')[]> = {
+  turns: ['turn'],
+  toolRounds: [],
+  toolCalls: [],
+  tokens: ['turn', 'call'],
+  costUsd: ['turn', 'call'],
+  wallClockMs: ['turn', 'call'],
+  contextTokens: ['turn'],
+};
+const limitsBefore = {
+  turn: limitNames.filter((limit) => checkedBefore[limit].includes('turn')),
+  call: limitNames.filter((limit) => checkedBefore[limit].includes('call')),
+};
 
-/** Asked before each model call: the limit that forbids it. `now`: milliseconds since 1970. */
+/** Returns the limit that forbids the next model call, or undefined. `now`: milliseconds since 1970. */
 export function beforeTurn(state: ThreadState, now: number): Reached | undefined {
-  return reached(state, now, beforeModel);
+  return reached(state, now, limitsBefore.turn);
 }
 
-/** Asked before each tool call, beside the limits of calls and rounds. */
+/** Returns the limit on tokens, cost or time that forbids a tool call, or undefined. Limits of calls and rounds are checked separately. */
 export function beforeCall(state: ThreadState, now: number): Reached | undefined {
-  return reached(state, now, ['tokens', 'costUsd', 'wallClockMs']);
+  return reached(state, now, limitsBefore.call);
 }
 
-/** What a limit is, in words for a person. */
+/** Describes a reached limit in a sentence. */
 export function limitWords({ limit, max, scope }: Reached): string {
   const what = {
     turns: `${max} turns`,
@@ -54,8 +69,8 @@ export function limitFailure(at: Reached): RunEnd {
 }
 
 /**
- * What an answer means for its run. Calls are followed whatever the reason given with them (some servers say `stop`),
- * unless the answer was cut: the arguments of a cut answer can't be trusted. `undefined`: the calls are to run.
+ * Decides whether an answer ends its run or is sent back. Returns undefined if its calls are to run. Calls run with any finish reason (some
+ * servers send `stop`), unless the answer was cut, because its arguments may be incomplete.
  */
 export function afterAnswer(
   state: ThreadState,
@@ -64,17 +79,19 @@ export function afterAnswer(
   const { finishReason, calls, text, problems = [] } = answer;
   if (finishReason === 'length') return failedFinish('the answer was cut at its maximum length (finish reason "length"); raise maxTokens');
   if (finishReason === 'content_filter') return failedFinish("the provider's content filter stopped the answer");
-  if (calls > 0) return undefined;
+  // After a provider's `pause`, the model continues with the next request.
+  if (calls > 0 || finishReason === 'pause') return undefined;
   if (finishReason === 'tool_calls') return failedFinish('the model announced tool calls and sent none');
   const { facts } = state;
-  const { sentBack } = state.run as RunState;
+  const { sentBack } = runOf(state);
   if (text.trim() === '' && sentBack.empty < (facts?.emptyRetries ?? 0)) {
     const waitMs = Math.min(1_000 * 2 ** sentBack.empty, 5_000);
     return { type: 'send-back', prompt: 'Your answer was empty. Answer, or call a tool.', count: 'empty', waitMs };
   }
   if (problems.length > 0) {
     if (sentBack.output >= (facts?.outputRetries ?? 0)) {
-      const message = `The answer does not fit the output that the agent wants, after ${sentBack.output + 1} attempts: ${problems.join('; ')}`;
+      const attempts = sentBack.output === 0 ? '1 attempt' : `${sentBack.output + 1} attempts`;
+      const message = `The answer does not fit the output that the agent wants, after ${attempts}: ${problems.join('; ')}`;
       return { type: 'failed', code: 'output_invalid', message };
     }
     return { type: 'send-back', prompt: outputPrompt(problems), count: 'output' };
@@ -83,7 +100,7 @@ export function afterAnswer(
 }
 
 function byStopPolicy(state: ThreadState, stop: StopPolicy): RunEnd | SendBack {
-  const { sentBack } = state.run as RunState;
+  const { sentBack } = runOf(state);
   switch (stop.kind) {
     case 'done-tool':
       return { type: 'send-back', prompt: stop.nudge ?? defaultNudge, count: 'nudge' };
@@ -91,8 +108,10 @@ function byStopPolicy(state: ThreadState, stop: StopPolicy): RunEnd | SendBack {
       return sentBack.verify < stop.rounds && sentBack.verifyInAll < stop.max
         ? { type: 'send-back', prompt: stop.prompt ?? verifyPrompt(taskOf(state)), count: 'verify' }
         : { type: 'completed' };
-    default:
+    case 'immediate':
       return { type: 'completed' };
+    default:
+      return unreachable(stop);
   }
 }
 
@@ -117,7 +136,7 @@ If all is verified, give your final answer.
 </system-reminder>`;
 }
 
-/** What the run is for: the words it began with. */
+/** The task of the run: the text of the messages that it began with. */
 function taskOf({ run, messages }: ThreadState): string {
   return messages
     .filter((m) => m.role === 'user' && run?.opening.includes(m.id))

@@ -10,10 +10,10 @@ import { jsonBytes } from './text';
 import { pendingCalls, threadStatus } from './views';
 
 /**
- * The thread as a page of Markdown, for the Web UI. It shows about six lines before it folds, so what a person can act on comes first.
+ * Returns the thread as a page of Markdown for the Web UI. The UI shows about six lines before it folds, so what people can act on comes first.
  */
 export function details(state: ThreadState): string {
-  // What is said in some scripts takes three bytes a character, and escaped still more: then less of the arguments has room.
+  // Some scripts take three bytes per character, and more if escaped. Then less of the arguments is shown.
   for (const chars of argumentChars) {
     const page = Markdown.join(blocksOf(state, chars), between).toString();
     if (hasRoom(page)) return page;
@@ -21,7 +21,7 @@ export function details(state: ThreadState): string {
   return whole(blocksOf(state, 0));
 }
 
-/** What a thread is to do, to be copied as it is. */
+/** Returns a thread's task as a code block, which can be copied. */
 export function taskDetails(task: string): string {
   const cut = (chars: number) => [Markdown.block(excerpt(task, chars))];
   return whole(cut([4_000, 1_000].find((chars) => hasRoom(Markdown.join(cut(chars), between).toString())) ?? 300));
@@ -37,11 +37,9 @@ function blocksOf(state: ThreadState, chars: number): Markdown[] {
     ...(state.paused ? [pausedWords(state.paused)] : []),
     ...shown.flatMap((call) => waiting(state, call, room)),
     ...(pending.length > mostShown ? [markdown`and ${pending.length - mostShown} more`] : []),
-    ...(run?.status === 'queued'
-      ? [markdown`No worker that was asked has the agent ${Markdown.code(state.agent)}; waiting for one that has`]
-      : []),
+    ...(run?.status === 'queued' ? [markdown`No worker so far has the agent ${Markdown.code(state.agent)}; waiting for one that has`] : []),
     ...running(state),
-    ...(run?.shell ? [markdown`The model is writing`] : []),
+    ...(run?.draft ? [markdown`The model is writing`] : []),
     ...lastWords(state),
     markdown`Task:`,
     Markdown.block(excerpt(firstInput(state), Math.max(200, Math.min(1_000, chars)))),
@@ -50,13 +48,13 @@ function blocksOf(state: ThreadState, chars: number): Markdown[] {
 }
 
 function hasRoom(page: string): boolean {
-  // Six bytes is what a character has at most; counting them takes longer than to make the page.
+  // A character has at most six bytes. Counting them exactly takes longer than making the page.
   return page.length * 6 <= bounds.detailsBytes || jsonBytes(page) <= bounds.detailsBytes;
 }
 
-/** As many of the blocks as there is room for: cut within, one could end as other markup than it began. */
+/** Returns as many blocks as fit. Blocks are never cut inside, because a cut could change their markup. */
 function whole(blocks: Markdown[]): string {
-  const last = markdown`… and more, for which this page has no room`;
+  const last = markdown`… and more that does not fit on this page`;
   let end = blocks.length;
   const page = () => Markdown.join(end < blocks.length ? [...blocks.slice(0, end), last] : blocks, between).toString();
   while (end > 0 && !hasRoom(page())) end -= 1;
@@ -76,7 +74,7 @@ function pausedWords({ by, reason }: { by?: string; reason: string }): Markdown 
   return markdown`Paused${by ? ` by ${by}` : ''}: ${excerpt(reason, 1_000)}. Send the signal \`resume\``;
 }
 
-/** What waits, the arguments that it is about, and how to answer. */
+/** Shows a pending call: what it waits for, its arguments, and how to answer. */
 function waiting({ threadId }: ThreadState, call: PendingCall, room: Room): Markdown[] {
   const { kind, name, reason } = call;
   const what = kind === 'reply' ? markdown`A` : Markdown.code(name);
@@ -99,7 +97,7 @@ function running(state: ThreadState): Markdown[] {
 }
 
 function lastWords({ messages }: ThreadState): Markdown[] {
-  const said = messages.findLast((m) => m.role === 'assistant' && m.content !== '');
+  const said = messages.findLast((m) => m.role === 'assistant' && textOf(m.content) !== '');
   return said ? [markdown`Last words: ${excerpt(textOf(said.content), 300)}`] : [];
 }
 
@@ -116,10 +114,10 @@ function facts(state: ThreadState): Markdown {
   return Markdown.join(rows, '\n');
 }
 
-/** Calls that are shown in full; each is some lines. */
+/** Number of pending calls shown in full, each with several lines. */
 const mostShown = 5;
 const mostNamed = 20;
-/** For the arguments of all of them. */
+/** Room for the arguments of all pending calls together, tried in order until the page fits. */
 const argumentChars = [8_000, 2_000, 500];
 const argumentRows = 200;
 
@@ -146,7 +144,7 @@ const waitsFor: Record<PendingCall['kind'], Markdown> = {
   reply: markdown`**reply** is waited for`,
 };
 
-/** Who is asked, how many have agreed, and until when. */
+/** Says who is asked, how many have approved, and until when. */
 function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: PendingCall): string {
   const who = [...users, ...groups.map((group) => `group ${group}`)].join(', ');
   return [
@@ -156,7 +154,7 @@ function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: Pen
   ].join('');
 }
 
-/** As it is taken: who it is for has to say so, and a decision on what is shown here is on nothing else. */
+/** Shows the exact signal that answers. It contains the fields for who decides, and the digest, so that a decision applies to what is shown. */
 function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): Markdown {
   const json = (value: object) => Markdown.code(JSON.stringify(value));
   if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
@@ -168,5 +166,5 @@ function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): M
 
 function firstInput(state: ThreadState): string {
   const content: Content | undefined = (state.messages.find((m) => m.role === 'user') ?? state.queue[0])?.content;
-  return content === undefined ? '' : textOf(content) || '(image)';
+  return content === undefined ? '' : textOf(content) || '(no text)';
 }

@@ -4,12 +4,13 @@ import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
+import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
 
 /**
- * Everything that can happen in a thread. The names are the Assistants API's where it has one.
- * Durable events carry `seq`: per thread, from 1, without gaps, across runs, retries and continue-as-new.
+ * The durable events of a thread with their data. Names follow the Assistants API if it has one for the event.
+ * Each event has a `seq`: per thread, from 1, without gaps, across runs, retries and continue-as-new.
  */
 export interface DurableEventData {
   /** A run begins with these messages. */
@@ -17,9 +18,9 @@ export interface DurableEventData {
   'agent.run.status.changed': { status: RunStatus; previousStatus: RunStatus | null; details?: string };
   /** A turn begins: one model call and its tool calls. */
   'agent.run.step.created': { stepId: string; turn: number };
-  /** A message joined the transcript; or, with `inProgress`, the model is about to write it and its text comes as deltas. */
+  /** A message joined the transcript. With `inProgress`, the model is about to write the message, and its text arrives as deltas. */
   'thread.message.created': { stepId?: string; message: Message; inProgress?: true };
-  /** The model's message is whole. `attempts` lists the attempts that failed before, with what each waited. */
+  /** The model's message is complete. `attempts` lists the attempts that failed before it, each with its wait. */
   'thread.message.completed': {
     stepId: string;
     message: AssistantMessage;
@@ -27,26 +28,28 @@ export interface DurableEventData {
     usage: Usage;
     model: string;
     durationMs: number;
-    /** Where the model's price is known. */
+    /** US dollars, if the model's price is known. */
     costUsd?: number;
     attempts?: FailedAttempt[];
-    /** What attempts cost that came to nothing; beside `usage` and `costUsd`. */
+    /** The cost of attempts that produced no answer. Not included in `usage` and `costUsd`. */
     wasted?: Waste;
-    /** Why an answer does not fit the schema that the agent wants of it. */
+    /** Why the answer does not fit the agent's output schema. */
     problems?: string[];
   };
-  /** The model's message was announced and will not be whole: the call failed, was cancelled, or made way for a message that could not wait. */
+  /** The model's message was begun and will not be completed: the call failed, was cancelled, or was aborted for a message that could not wait. */
   'thread.message.incomplete': {
     stepId: string;
     messageId: string;
     reason: 'failed' | 'cancelled' | 'superseded';
-    /** What it cost all the same. */
+    /** What it cost nevertheless. */
     spent?: SpentOnCall;
   };
+  /** A model failed after its retries. `nextModel` of the list is used for the rest of the run. Follows `thread.message.incomplete`. */
+  'agent.llm.fallback': { stepId: string; model: string; nextModel: string; code: string; message: string };
   'thread.run.step.tool_call.created': { stepId: string; toolCall: Pick<ToolCall, 'id' | 'name'> };
   'thread.run.step.tool_call.completed_by_llm': { stepId: string; toolCall: ToolCall };
   'agent.tool.execution.started': { stepId: string; toolCallId: string; name: string };
-  /** What came of a call; `output` is what the model will see. A call that never ran has no `started` before. */
+  /** The outcome of a call; `output` is what the model will see. A call that never ran has no `started` event. */
   'agent.tool.execution.completed': {
     stepId: string;
     toolCallId: string;
@@ -58,13 +61,13 @@ export interface DurableEventData {
     error?: ToolError;
     durationMs?: number;
     attempts?: number;
-    /** The call goes on behind this result; what comes of it is told later. */
+    /** The call continues in the background; `agent.tool.background.completed` has its result. */
     background?: true;
-    /** Who answered, of a question or a call that is executed outside. */
+    /** Who answered a question, or a call that is executed outside the worker. */
     by?: string;
     signed?: Attestation;
   };
-  /** What came of a call whose result the model did not wait for; it reaches the model as a message. */
+  /** The outcome of a background call. `message` passes it to the model. */
   'agent.tool.background.completed': {
     toolCallId: string;
     name: string;
@@ -75,15 +78,15 @@ export interface DurableEventData {
     durationMs?: number;
   };
   /**
-   * A person must agree before the call runs. `arguments`: as the tool takes them, which is what a person is shown, where the model wrote
-   * them otherwise: without those that the tool does not know, in the tool's order, with its defaults.
+   * People must approve the call before it runs. `arguments` is present if the model wrote them differently from how the tool takes them, and
+   * is what people are shown: in the tool's order, with its defaults, and without arguments that the tool does not know.
    */
-  'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & Asked;
-  /** One of several people who must agree did. */
+  'agent.approval.requested': { stepId: string; toolCall: ToolCall; arguments?: string } & AskDetails;
+  /** One of several required people approved; `outstanding` more must. */
   'agent.approval.voted': { toolCallId: string; by: string; signed?: Attestation; reason?: string; outstanding: number };
-  /** The deadline passed: others are asked, or the same again. */
+  /** The deadline passed: the people of `groups` are asked, or the same people again. */
   'agent.approval.escalated': { toolCallId: string; groups?: string[]; dueAt?: string };
-  /** `source`: no person did. `editedArguments` take the place of the model's. `signed`: what `by` signed, where the worker demands it. */
+  /** `source`: decided without a person. `editedArguments` replace the model's. `signed`: what `by` signed, if the worker requires it. */
   'agent.approval.decided': {
     toolCallId: string;
     approved: boolean;
@@ -91,7 +94,7 @@ export interface DurableEventData {
     signed?: Attestation;
     reason?: string;
     editedArguments?: string;
-    /** Of the edited arguments; see `Asked`. */
+    /** The digest of the call with the edited arguments; see `AskDetails`. */
     digest?: string;
     source?: 'deadline' | 'hook';
     /** These calls need no approval in this thread from now on. */
@@ -99,11 +102,11 @@ export interface DurableEventData {
     /** A refusal that ends the run. */
     stop?: true;
   };
-  /** Nobody answered by the deadline: what became of a question, or of a call that is executed outside. */
+  /** Nobody answered a question, or a call that is executed outside the worker, by its deadline. */
   'agent.input.expired': { toolCallId: string };
-  /** A limit is reached, and a person is asked for more. */
+  /** A limit is reached, and a person is asked to raise it. */
   'agent.limit.reached': { id: string; limit: LimitName; max: number; scope: 'run' | 'thread' };
-  /** These calls are not run here any more: whoever waits for the run submits their outputs. */
+  /** These calls are not run by the worker: the client that waits for the run submits their outputs. */
   'agent.limit.handed_out': { limit: LimitName; max: number; scope: 'run' | 'thread'; toolCallIds: string[] };
   'agent.limit.extended': {
     id: string;
@@ -114,45 +117,51 @@ export interface DurableEventData {
     signed?: Attestation;
     reason?: string;
   };
-  /** No model call and no tool begins until it is resumed. */
+  /** No model call and no tool call begins until the run is resumed. */
   'agent.run.paused': { reason: string; by?: string };
   'agent.run.resumed': { by?: string; reason?: string };
-  /** The run rests until someone replies, or `expiresAt` has passed. */
+  /** The run waits until someone replies, or until `expiresAt`. */
   'agent.run.suspended': { correlationId: string; expiresAt: string; metadata?: JsonObject; output: string };
-  /** Hooks ran. `ignored`: what of their answer is not followed, and why. `errors`: those that failed; `disabled`, that they did so too often. */
+  /** Hooks ran. `ignored`: which part of their answer was ignored, and why. `errors`: hooks that failed; `disabled`: too often in a row. */
   'agent.hook.completed': {
     hook: HookName;
     toolCallId?: string;
     durationMs: number;
     /** What they changed: keys of their merged answer. */
     answered?: string[];
-    /** What takes the place of the model's arguments, as JSON. */
+    /** The arguments that replace the model's, as JSON. */
     editedArguments?: string;
-    /** Of these: what whoever is asked about the call is shown. */
+    /** What people who are asked about the call are shown of these arguments. */
     checked?: CheckedCall;
     ignored?: string;
     errors?: { id: string; message: string; consecutive: number; disabled?: true }[];
   };
-  /** The run rests until someone outside acts; nothing else means this. */
+  /** The run waits until someone outside acts. No other event has this meaning. */
   'thread.run.requires_action': { pending: PendingCall[] };
-  /** A message waits to be taken in, at the next turn or, where no run is going, at once. */
+  /** A message is queued. The run takes it in at its next turn; if no run is active, it begins the next run immediately. */
   'thread.message.queued': { message: Message; delivery?: Delivery };
-  /** A message that was accepted is not taken in, and why. */
+  /** An accepted message will not be taken in; `reason` says why. */
   'thread.message.superseded': { messageId: string; message: Message; reason: string };
-  /** A conversation takes no more messages. */
+  /** A conversation accepts no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
   /** A request was accepted that changes nothing yet: the transcript is shortened at the next turn, the run is cancelled when it begins. */
   'agent.request.accepted': { request: string; reason?: string; by?: string };
-  /** A signal could not be followed: what was asked and why not. Nothing else changed. */
-  'agent.request.rejected': { request: string; reason: string };
-  /** Older parts of the transcript made way. */
+  /** A signal was rejected. It changed nothing. */
+  'agent.request.rejected': { request: string; code: RefusalCode; reason: string };
+  /** Older parts of the transcript were removed. */
   'thread.context.compacted': {
     reason: 'carry-over' | 'context-length' | 'requested';
     prunedOutputs: number;
     droppedMessages: number;
+    /** Size of the shortened transcript as UTF-8 JSON. */
     bytes: number;
+    /** Who requested it, and why, if someone did. */
+    requestedBy?: string;
+    requestReason?: string;
   };
-  /** A model call without tools, for closing words: at a limit, or before the run rests suspended. They are not in the transcript. */
+  /** A compaction was requested, and nothing could be removed: the last turn and small messages are always kept. */
+  'thread.context.kept': { bytes: number; requestedBy?: string; requestReason?: string };
+  /** A model call without tools wrote a closing text, at a limit or before the run is suspended. The text is not in the transcript. */
   'agent.run.summarized': {
     stepId: string;
     output: string;
@@ -162,7 +171,7 @@ export interface DurableEventData {
     costUsd?: number;
     attempts?: FailedAttempt[];
     wasted?: Waste;
-    /** The call failed, and `output` are words of ours. */
+    /** Why the call failed; `output` is then the engine's text. */
     failed?: string;
   };
   'thread.run.completed': { finalMessages: Message[]; output: string; usage: Usage; turns: number };
@@ -172,57 +181,57 @@ export interface DurableEventData {
   /** `stopped`: a refusal of one of its calls ended it. */
   'thread.run.cancelled': { reason?: string; by?: string; stopped?: true };
   /**
-   * `suspended`: no reply came in time. Otherwise the thread was ended from outside, or ran out of its time: written by the client, because
-   * a workflow that is terminated records nothing.
+   * `suspended`: no reply came in time. Otherwise the thread was terminated from outside, or timed out. The client supplies that event, because
+   * a terminated workflow records nothing.
    */
   'thread.run.expired': { reason: 'terminated' | 'timed-out' | 'suspended'; message: string };
 }
 
-/** When a message that is sent while a run is going is taken in. `now` aborts the model call under way; `after-run` begins the next run. */
+/** When a run takes in a message that is sent while it is active. `now` aborts the current model call; `after-run` begins the next run. */
 export type Delivery = 'next-turn' | 'now' | 'after-run';
 
-/** What a model call cost. `costUsd` where the model's price is known; `attempts`: those that failed before. */
+/** What a model call cost. `costUsd` is present if the model's price is known; `attempts` are those that failed before. */
 export interface SpentOnCall {
   usage: Usage;
   model: string;
   durationMs: number;
   costUsd?: number;
   attempts?: FailedAttempt[];
-  /** What attempts cost that came to nothing; beside `usage` and `costUsd`. */
+  /** The cost of attempts that produced no answer. Not included in `usage` and `costUsd`. */
   wasted?: Waste;
 }
 
-/** Who is asked, and until when. */
-export interface Asked {
+/** Who is asked, and by when they must answer. */
+export interface AskDetails {
   reason?: string;
   users?: string[];
   groups?: string[];
   approvers?: number;
   /** ISO 8601, UTC. */
   dueAt?: string;
-  /** What a decision with `remember` would allow from then on. */
+  /** The calls that need no approval any more after a decision with `remember`. */
   remember?: PermissionRule[];
   /**
-   * Of an approval: stands for thread, call, tool and arguments, so that a decision can say what it is on. A beginning of the SHA-256
+   * For an approval: identifies thread, call, tool and arguments, so that a decision can say what it decides. The beginning of a SHA-256
    * over them.
    */
   digest?: string;
 }
 
-/** Of a run that failed at a model call: the provider's HTTP status, the attempts made, and how many there may be; or at a limit: which. */
+/** Details of a failed run: the model, HTTP status, attempts made and maximum number of attempts of a model call, or the limit reached. */
 export interface FailureDetails {
-  /** As it was asked for. */
+  /** The model as requested. */
   model?: string;
   status?: number;
   attempts?: FailedAttempt[];
   maxAttempts?: number;
-  /** The limit that was reached, where that is why. */
+  /** The limit that was reached, if that is the cause. */
   limit?: LimitName;
 }
 
-/** Live only: they ride beside the log, have no `seq`, and nobody's truth depends on them. */
+/** Live events. They are not part of the log, have no `seq` and are not stored. */
 export interface EphemeralEventData {
-  /** `attempt` above 1 begins the message anew: what came before of the same message is void. */
+  /** An `attempt` above 1 starts the message again: earlier deltas of the same message are void. */
   'thread.message.delta': {
     messageId: string;
     turn: number;
@@ -231,9 +240,9 @@ export interface EphemeralEventData {
     contentChunk?: string;
     reasoningChunk?: string;
     toolCallsChunk?: { index: number; id?: string; name?: string; arguments?: string }[];
-    /** The first item of an attempt that is not the first. */
+    /** The first delta of a repeated attempt. */
     restart?: true;
-    /** `contentChunk` is the text so far (of a long one its newest 32,000 characters), not what was added: for readers in another process, and for those that come late. */
+    /** `contentChunk` is the text so far (newest 32,000 characters), not an addition: for readers in other processes or that join late. */
     snapshot?: true;
   };
   'agent.llm.retry': {
@@ -262,19 +271,19 @@ export type RunStatus =
   | 'expired';
 
 /**
- * What waits for someone outside: a call for an agreement, for its output, or, where it is a question, for an answer; a run for more of a
- * limit, or for a reply.
+ * Something that waits for someone outside: a call that needs an approval, an output or (if it is a question) an answer; or a run that needs a
+ * higher limit or a reply.
  */
-export interface PendingCall extends Asked {
+export interface PendingCall extends AskDetails {
   kind: 'approval' | 'output' | 'question' | 'limit' | 'reply';
-  /** By which it is answered: the call's id, or for `limit` and `reply` one of its own. */
+  /** The id to answer with: the call's id; for `limit` the id of the request, for `reply` the correlation id. */
   toolCallId: string;
-  /** Of the tool; of a limit, the limit's. */
+  /** The name of the tool or the limit; for a reply `reply`. */
   name: string;
   arguments: string;
   /** ISO 8601, UTC. */
   since?: string;
-  /** Who has agreed so far, where several must. */
+  /** Who has approved so far, if several must. */
   votes?: string[];
   /** Only a signed answer counts. */
   signed?: true;
@@ -298,7 +307,7 @@ export type DurableEvent<T extends DurableEventType = DurableEventType> = { [K i
 export type EphemeralEvent<T extends EphemeralEventType = EphemeralEventType> = { [K in T]: Envelope<K> }[T];
 export type AgentEvent = DurableEvent | EphemeralEvent;
 
-/** The events that end a run, and what the run is then. */
+/** The events that end a run, with the run's final status. */
 export const endStatus = {
   'thread.run.completed': 'completed',
   'thread.run.failed': 'failed',

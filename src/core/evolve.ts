@@ -1,10 +1,11 @@
 import type { AgentFacts } from './agent';
 import { bounds } from './bounds';
+import { changeCall, findCall, isCarriedOut } from './calls';
 import { bytesOf } from './context/carry';
 import type { DurableEvent, DurableEventData } from './event';
-import { endStatus, isTerminal } from './event';
+import { endStatus } from './event';
 import { strip } from './log';
-import { addUsage, type Message, noUsage, type Usage } from './message';
+import { addUsage, type Message, noUsage, textOf, toolCallsOf, type Usage } from './message';
 import { measure } from './metrics';
 import { noteReceipt } from './receipts';
 import { noteRequest, type RequestMark } from './request-ids';
@@ -12,35 +13,36 @@ import { workedMs } from './spent';
 import { type AskState, type CallState, isOver, type Overrides, type RunState, type SentBack, type ThreadState } from './state';
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
+import { unreachable } from './unreachable';
 import { addWaste, type Waste } from './waste';
 
-/** What the workflow knows beyond the event itself, and no reader needs: kept out of the log, folded into the state. */
+/** Data of an event that readers do not need. It changes the state and is not kept in the log. */
 export interface Extra {
-  /** With a run's creation, or once a worker that has the agent was found: what the agent is. */
+  /** With a run's creation, or once a worker that has the agent was found: the agent's facts. */
   facts?: AgentFacts;
-  /** With a run's creation, where no worker told its facts: the namespace has our search attributes. */
+  /** With a run's creation without facts: the namespace has our search attributes. */
   searchable?: true;
-  /** The messages as they stand after the transcript was rewritten. */
+  /** With a compaction: the shortened transcript. */
   transcript?: { messages: Message[]; hash: string };
   /** With an answer: what is to happen with each of its calls, in the model's order. */
   verdicts?: Verdict[];
-  /** With a queued message: what the run that it begins is to do differently. */
+  /** With a queued message: settings of the run that it begins. */
   overrides?: Overrides;
-  /** With a queued message: an answer was sent back by it. */
+  /** With a queued message that sends an answer back: why. */
   sentBack?: keyof SentBack;
-  /** With an approval that is asked for: how, where it is not the tool's own way. */
+  /** With a requested approval: its policy, if it is not the tool's own. */
   approval?: AskPolicy;
-  /** With a call's outcome: it asks that the run rest. */
+  /** With a call's outcome: the tool requests that the run is suspended. */
   suspend?: Suspension;
-  /** Errors in a row, by the hook's id. */
+  /** Number of errors in a row, by the hook's id. */
   hookErrors?: Record<string, number>;
-  /** The event follows this request. */
+  /** The request that caused the event. */
   request?: RequestMark;
 }
 
 /**
- * Folds an event into the state, in place: the state belongs to the one thread that records, and copying a transcript for each event
- * would make a turn's cost grow with its age. The event joins the log as a record that points at its messages.
+ * Applies an event to the state, in place, because copying the transcript for each event would make turns slower as the thread grows. The
+ * event joins the log as a record that refers to its messages by id.
  */
 export function evolve(state: ThreadState, event: DurableEvent, extra: Extra = {}): void {
   measure(state.metrics, event, state.run);
@@ -57,6 +59,11 @@ export function evolve(state: ThreadState, event: DurableEvent, extra: Extra = {
   state.nextSeq = event.seq + 1;
 }
 
+/** The only change without an event: if each delivery to `on:event` were an event, that event would need another delivery. */
+export function noteDelivered(state: ThreadState, delivered: Partial<ThreadState['delivered']>): void {
+  state.delivered = { ...state.delivered, ...delivered };
+}
+
 function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
   const run = state.run;
   const at = Date.parse(event.timestamp);
@@ -69,7 +76,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.run.step.created':
       if (!run) return;
       run.turn = event.data.turn;
-      // Said before there was more to do: only the last `done` ends the run.
+      // A new turn follows, so an earlier `done` no longer ends the run.
       delete run.finalMessage;
       return;
     case 'thread.message.queued':
@@ -81,7 +88,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'thread.message.created':
       return joined(state, event);
     case 'thread.message.incomplete':
-      if (run) delete run.shell;
+      if (run) delete run.draft;
       return event.data.spent && spend(state, event.data.spent);
     case 'thread.message.completed':
       return answered(state, event, extra.verdicts ?? [], at);
@@ -102,9 +109,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return decided(state, event, at);
     case 'agent.tool.execution.started':
       if (run) countCall(run);
-      return setCall(run, event.data.toolCallId, { phase: 'running' });
+      return changeCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed':
-      if (run && extra.suspend) run.suspendAsked ??= extra.suspend;
+      if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
       return executed(state, event);
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
@@ -113,8 +120,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       if (run) run.limitAsk = { ...event.data, since: at };
       return;
     case 'agent.limit.handed_out':
-      for (const id of event.data.toolCallIds)
-        setCall(run, id, { phase: 'awaiting-output', verdict: { kind: 'external' }, ask: askedBy(undefined, at) });
+      for (const id of event.data.toolCallIds) handOut(state, id, at);
       return;
     case 'agent.limit.extended':
       return extended(state, event.data);
@@ -128,20 +134,45 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return suspended(run, event, at);
     case 'agent.run.summarized':
       return spend(state, event.data);
+    case 'agent.llm.fallback':
+      if (run) run.modelsFailed = (run.modelsFailed ?? 0) + 1;
+      return;
     case 'agent.hook.completed':
       if (extra.hookErrors) state.hookErrors = extra.hookErrors;
       if (event.data.editedArguments !== undefined && event.data.toolCallId) {
         const { editedArguments, checked = {} } = event.data;
-        setCall(run, event.data.toolCallId, { editedArguments, editedBy: 'hook', checked });
+        changeCall(run, event.data.toolCallId, { editedArguments, editedBy: 'hook', checked });
       }
       return;
     case 'thread.closed':
       state.closed = true;
       return;
     case 'thread.context.compacted':
+      if (event.data.reason === 'requested') delete state.compact;
       return compacted(state, event, extra.transcript);
+    case 'thread.context.kept':
+      delete state.compact;
+      return;
+    case 'agent.request.accepted': {
+      const { request, reason, by } = event.data;
+      if (request === 'compact') state.compact = { ...(by && { requestedBy: by }), ...(reason && { requestReason: reason }) };
+      return;
+    }
+    case 'thread.run.completed':
+    case 'thread.run.failed':
+    case 'thread.run.incomplete':
+    case 'thread.run.cancelled':
+    case 'thread.run.expired':
+      return endRun(state, event, at);
+    // Other events change the state for these: the answer, the decision or outcome, the status.
+    case 'thread.run.step.tool_call.created':
+    case 'thread.run.step.tool_call.completed_by_llm':
+    case 'agent.input.expired':
+    case 'thread.run.requires_action':
+    case 'agent.request.rejected':
+      return;
     default:
-      if (isTerminal(event)) endRun(state, event, at);
+      return unreachable(event);
   }
 }
 
@@ -169,12 +200,12 @@ function beginRun(state: ThreadState, event: DurableEvent<'agent.run.created'>, 
     toolRounds: 0,
     toolCalls: 0,
     costUsd: 0,
-    restedMs: 0,
+    waitedMs: 0,
     usage: noUsage,
     startedAt: Date.parse(event.timestamp),
     ...(Object.keys(overrides).length > 0 && { overrides }),
     sentBack: { verify: 0, verifyInAll: 0, output: 0, empty: 0, nudge: 0, completion: 0 },
-    // A new run of a conversation sends what the last one left.
+    // A new run of a conversation begins with the last run's transcript.
     context: last?.context ?? 0,
     calls: [],
     opening,
@@ -195,18 +226,18 @@ function changeStatus(state: ThreadState, status: RunState['status'], at: number
   setClock(state, at);
 }
 
-/** What rests, or is held by a pause, does not work: the clock of `wallClockMs` stands still. */
+/** Stops or starts the clock of `wallClockMs`: it does not run while the run waits or is paused. */
 function setClock({ run, paused }: ThreadState, at: number): void {
   if (!run) return;
-  if (run.restingSince !== undefined) {
-    run.restedMs += at - run.restingSince;
-    delete run.restingSince;
+  if (run.waitingSince !== undefined) {
+    run.waitedMs += at - run.waitingSince;
+    delete run.waitingSince;
   }
-  if (run.status === 'requires_action' || run.status === 'suspended' || (paused && !isOver(run))) run.restingSince = at;
+  if (run.status === 'requires_action' || run.status === 'suspended' || (paused && !isOver(run))) run.waitingSince = at;
 }
 
 function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.compacted'>, transcript: Extra['transcript']): void {
-  // Measured again with the next call; until then a limit of context must not hold against what made way.
+  // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
   if (state.run) state.run.context = Math.round(state.run.context * Math.min(1, data.bytes / bytesOf(state.messages)));
   if (transcript) Object.assign(state, transcript);
   state.epoch += 1;
@@ -228,7 +259,7 @@ function joined(state: ThreadState, event: DurableEvent<'thread.message.created'
   const { run } = state;
   const { message, inProgress } = event.data;
   if (inProgress) {
-    if (run) run.shell = message.id;
+    if (run) run.draft = message.id;
     return;
   }
   state.queue = state.queue.filter((m) => m.id !== message.id);
@@ -252,11 +283,12 @@ function answered(state: ThreadState, event: DurableEvent<'thread.message.comple
   spend(state, event.data);
   const { run } = state;
   if (!run) return;
-  delete run.shell;
+  delete run.draft;
   run.context = usage.inputTokens + usage.outputTokens;
-  if (message.toolCalls.length > 0) run.sentBack.verify = 0;
-  if (message.content.trim() !== '' || message.toolCalls.length > 0) run.sentBack.empty = 0;
-  run.calls = message.toolCalls.map((call, i): CallState => {
+  const calls = toolCallsOf(message.content);
+  if (calls.length > 0) run.sentBack.verify = 0;
+  if (textOf(message.content).trim() !== '' || calls.length > 0) run.sentBack.empty = 0;
+  run.calls = calls.map((call, i): CallState => {
     const verdict = verdicts[i] ?? { kind: 'external' };
     const waits = verdict.kind === 'external' && !verdict.approval;
     const ask = waits ? askedBy(verdict.ask, at) : undefined;
@@ -283,11 +315,11 @@ function approvalAsked(
   at: number,
 ): void {
   const { id } = data.toolCall;
-  const verdict = run?.calls.find((call) => call.id === id)?.verdict;
-  setCall(run, id, {
+  const verdict = findCall(run, id)?.verdict;
+  changeCall(run, id, {
     phase: 'awaiting-approval',
     ask: asked(data, at),
-    ...(approval && verdict && { verdict: { ...verdict, approval } }),
+    ...(approval && verdict && isCarriedOut(verdict) && { verdict: { ...verdict, approval } }),
   });
 }
 
@@ -307,30 +339,47 @@ function askedBy({ groups, deadlineMs }: AskPolicy = {}, at: number): AskState {
   return { since: at, votes: [], passed: 0, ...(groups && { groups }), ...(deadlineMs !== undefined && { dueAt: at + deadlineMs }) };
 }
 
+/** Makes a call external. It still needs the approval of the same people, who are then also those that submit its output. */
+function handOut({ run, facts }: ThreadState, id: string, at: number): void {
+  const call = findCall(run, id);
+  if (!facts?.judgesDecisions || call?.verdict.kind !== 'run') {
+    return changeCall(run, id, { phase: 'awaiting-output', verdict: { kind: 'external' }, ask: askedBy(undefined, at) });
+  }
+  const { approval, arguments: args, digest } = call.verdict;
+  const { users, groups } = approval ?? {};
+  const ask = { ...(users && { users }), ...(groups && { groups }) };
+  const checked = { ...(args !== undefined && { arguments: args }), ...(digest && { digest }) };
+  changeCall(run, id, {
+    verdict: { kind: 'external', ...(approval && { approval, ask }), ...checked },
+    ...(call.phase === 'ready' && { phase: 'awaiting-output', ask: askedBy(ask, at) }),
+  });
+}
+
 function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
-  const { toolCallId, approved, editedArguments, remembered, stop, by, reason } = data;
+  const { toolCallId, approved, editedArguments, digest, remembered, stop, by, reason } = data;
   const { run } = state;
   if (remembered) state.rules = [...state.rules, ...remembered].slice(-bounds.rules);
   if (stop && run) run.stopped = { ...(by && { by }), reason: reason ?? 'a call was refused' };
   if (run?.limitAsk?.id === toolCallId) delete run.limitAsk;
-  // A refused call stays where it is until its outcome is recorded, in the same breath.
+  // A refused call keeps its phase until its outcome is recorded, immediately after this event.
   if (!approved) return;
-  const verdict = run?.calls.find((call) => call.id === toolCallId)?.verdict;
+  const verdict = findCall(run, toolCallId)?.verdict;
   const external = verdict?.kind === 'external';
-  if (run) run.calls = run.calls.map(({ ask, ...call }) => (call.id === toolCallId || !ask ? call : { ...call, ask }) as CallState);
-  setCall(run, toolCallId, {
+  changeCall(run, toolCallId, {
     phase: external ? 'awaiting-output' : 'ready',
     approved: true,
-    ...(external && { ask: askedBy(verdict.ask, at) }),
-    ...(editedArguments === undefined ? {} : { editedArguments }),
+    ask: external ? askedBy(verdict.ask, at) : undefined,
+    ...(editedArguments !== undefined && { editedArguments }),
+    // A person's edit replaces an earlier edit by a hook.
+    ...(editedArguments !== undefined && state.facts?.judgesDecisions && { editedBy: 'person', checked: digest ? { digest } : {} }),
   });
 }
 
 function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
   const { run } = state;
   const { toolCallId, name, messageId, status, output, error, durationMs, attempts, background } = data;
-  const verdict = run?.calls.find((call) => call.id === toolCallId)?.verdict;
-  // A call that is executed outside was never `started` here, and counts all the same.
+  const verdict = findCall(run, toolCallId)?.verdict;
+  // A call that is executed outside has no `started` event but counts toward the limit.
   if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
   if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
   if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
@@ -342,7 +391,7 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
     ...(durationMs !== undefined && { durationMs }),
     ...(attempts && { attempts }),
   };
-  setCall(run, toolCallId, { phase: 'done', outcome, messageId });
+  changeCall(run, toolCallId, { phase: 'done', outcome, messageId });
 }
 
 function extended(state: ThreadState, { limit, max, scope }: DurableEventData['agent.limit.extended']): void {
@@ -355,26 +404,21 @@ function extended(state: ThreadState, { limit, max, scope }: DurableEventData['a
 function suspended(run: RunState | null, { data }: DurableEvent<'agent.run.suspended'>, at: number): void {
   if (!run) return;
   const { correlationId, expiresAt, metadata } = data;
-  delete run.suspendAsked;
+  delete run.suspendRequested;
   run.suspension = { correlationId, since: at, expiresAt: Date.parse(expiresAt), ...(metadata && { metadata }) };
-  delete run.shell;
+  delete run.draft;
 }
 
 function endRun(state: ThreadState, event: DurableEvent<keyof typeof endStatus>, at: number): void {
   const { run } = state;
   if (!run) return;
   changeStatus(state, endStatus[event.type], at);
-  delete run.shell;
+  delete run.draft;
   delete run.limitAsk;
   run.endedAt = at;
 }
 
 function changeAsk(run: RunState | null, id: string, change: (ask: AskState) => AskState): void {
-  const ask = run?.calls.find((call) => call.id === id)?.ask;
-  if (ask) setCall(run, id, { ask: change(ask) });
-}
-
-function setCall(run: RunState | null, id: string, change: object): void {
-  if (!run) return;
-  run.calls = run.calls.map((call) => (call.id === id ? ({ ...call, ...change } as CallState) : call));
+  const ask = findCall(run, id)?.ask;
+  if (ask) changeCall(run, id, { ask: change(ask) });
 }

@@ -1,4 +1,4 @@
-/** Kinds of trouble with a model provider. Each is the `type` of the failure that the activity raises, so it is what the history shows. */
+/** Kinds of model provider failures. The kind is the `type` of the activity's failure, so the history shows it. */
 export const retryableKinds = ['rate-limit', 'overloaded', 'server', 'timeout', 'connection', 'truncated-stream', 'empty'] as const;
 export const finalKinds = [
   'auth',
@@ -8,7 +8,7 @@ export const finalKinds = [
   'quota',
   'content-filter',
   'not-found',
-  /** It sent more than a call takes, and would send it again. */
+  /** The response is larger than allowed, and a retry would be too. */
   'too-large',
 ] as const;
 
@@ -18,15 +18,22 @@ export function isRetryable(kind: FailureKind): boolean {
   return (retryableKinds as readonly string[]).includes(kind);
 }
 
-/** One failed attempt at a model call, as it stands in the step's event. `waitMs`: what it waited before the next. */
+const passedOn: readonly FailureKind[] = [...retryableKinds, 'quota', 'not-found'];
+
+/** Whether a fallback model may succeed after a failure of this kind. Not for a wrong request or key, which would fail again. */
+export function isPassedOn(kind: string, { contentFilter = false }: { contentFilter?: boolean } = {}): boolean {
+  return (passedOn as readonly string[]).includes(kind) || (contentFilter && kind === 'content-filter');
+}
+
+/** One failed attempt at a model call, as recorded in the step's event. `waitMs`: the wait before the next attempt. */
 export interface FailedAttempt {
   kind: FailureKind;
   message: string;
   status?: number;
   waitMs?: number;
-  /** Where the wait came from: the provider's Retry-After, or our own backoff. */
+  /** The source of the wait: the provider's Retry-After, or the retry policy's backoff. */
   waitSource?: 'retry-after' | 'backoff';
-  /** Of the last attempt: the wait that the provider asked for, in milliseconds, though no other followed. */
+  /** On the last attempt: the wait that the provider requested, in milliseconds, although no attempt followed. */
   retryAfterMs?: number;
 }
 
@@ -35,17 +42,17 @@ export interface FailedAttempt {
  * `exponential`: base, 2·base, 4·base…; `linear`: base, 2·base, 3·base…; both at most `maxMs`, then times a random 0.5 to 1 unless `jitter` is false.
  */
 export interface RetryPolicy {
-  /** Requests in all, the first included. */
+  /** Total number of requests, including the first. */
   maxAttempts: number;
   baseMs: number;
   maxMs: number;
   backoff: 'exponential' | 'linear';
   jitter: boolean;
-  /** No new attempt begins later than this after the first; an attempt under way is never cut. */
+  /** No attempt begins later than this after the first one. A running attempt is never aborted. */
   windowMs: number;
-  /** A Retry-After above this ends the call at once. */
+  /** A Retry-After above this fails the call immediately. */
   retryAfterCeilingMs: number;
-  /** Whether an attempt that broke after readers were shown part of its answer is followed by another, which begins the answer anew. */
+  /** Whether an attempt that failed after readers saw a part of its answer is retried, which starts the answer again. */
   afterPartial: boolean;
 }
 
@@ -60,7 +67,7 @@ export const defaultRetry: RetryPolicy = {
   afterPartial: true,
 };
 
-/** Fills in a partial policy; a value that makes no sense falls back to its default. */
+/** Completes a partial policy with defaults. Invalid values are replaced by their defaults. */
 export function retryPolicy(partial: Partial<RetryPolicy> = {}): RetryPolicy {
   const positive = (value: unknown, otherwise: number) =>
     typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise;
@@ -76,7 +83,7 @@ export function retryPolicy(partial: Partial<RetryPolicy> = {}): RetryPolicy {
   };
 }
 
-/** The wait before attempt `attempt + 1`, in milliseconds. `random` is in [0, 1). */
+/** Returns the wait before attempt `attempt + 1` in milliseconds. `random` is in [0, 1). */
 export function backoffMs(policy: RetryPolicy, attempt: number, random: number): number {
   const steps = policy.backoff === 'linear' ? attempt : 2 ** (attempt - 1);
   const wait = Math.min(policy.baseMs * steps, policy.maxMs);

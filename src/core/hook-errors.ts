@@ -3,9 +3,9 @@ import type { HookName, HookReport } from './hooks';
 export const defaultHookErrors = 3;
 
 /**
- * Counts the errors that hooks made in a row, by their ids: an error adds one, a success begins anew, and a hook that did not run keeps
- * its count. `disabled`: those that made `max` or more, which are left out from now on; without its count a hook is back.
- * Guards are not counted, because they are never left out: `approve:tool`, and hooks whose failure mode is `fail`.
+ * Counts the errors of hooks in a row, by hook id: an error adds one, a success resets the count, and a hook that did not run keeps its count.
+ * `disabled`: hooks with `max` errors or more, which no longer run. Removing its count enables a hook again.
+ * Guards are never disabled and so are not counted: `approve:tool`, and hooks whose failure mode is `fail`.
  */
 export function countErrors(
   before: Readonly<Record<string, number>>,

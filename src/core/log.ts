@@ -1,11 +1,22 @@
-import type { DurableEvent, DurableEventData, DurableEventType, PendingCall } from './event';
+import type { DurableEvent, DurableEventData, DurableEventType } from './event';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Message, ToolCall, ToolMessage, UserMessage } from './message';
+import {
+  type AnswerPart,
+  type AssistantMessage,
+  type Content,
+  type Message,
+  type ToolCall,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+  type UserMessage,
+  wordsOf,
+} from './message';
 import { messageOf, type ThreadState } from './state';
 
 /**
- * An event as the state keeps it: it points at its messages instead of repeating them, so that the log costs no second copy.
- * `join` puts them back for a reader.
+ * An event as stored in the state. It refers to its messages by id, so that the log does not contain them a second time. `join` puts them back
+ * for readers.
  */
 export interface LogRecord {
   seq: number;
@@ -16,43 +27,121 @@ export interface LogRecord {
   data: JsonObject;
 }
 
-type Fields = Record<string, unknown>;
-
-/** What is left of an event's data once its messages are pointed at. */
-export function strip(type: DurableEventType, data: DurableEventData[DurableEventType]): JsonObject {
-  const { message, toolCall, output, initialMessages, finalMessages, pending, ...rest } = data as Fields;
-  const kept: Fields = rest;
-  // Words that no message of the transcript has.
-  if (output !== undefined && ownOutput.includes(type)) kept.output = output;
-  // A failure's message is its words, not a message of the transcript.
-  // It joins no transcript, so its log is the only place that has what it said.
-  if (typeof message === 'string' || type === 'thread.message.superseded') kept.message = message;
-  else if (message) kept.messageId = (message as Message).id;
-  if (type === 'thread.message.created') Object.assign(kept, resultOf(message as Message));
-  if (type === 'thread.message.queued') Object.assign(kept, originOf(message as Message));
-  if (initialMessages) kept.messageIds = (initialMessages as Message[]).map((m) => m.id);
-  if (finalMessages) {
-    kept.messageIds = (finalMessages as Message[]).map((m) => m.id);
-    if (output !== wordsOf(finalMessages as Message[])) kept.output = output;
-  }
-  if (toolCall && type === 'thread.run.step.tool_call.created') kept.toolCall = toolCall;
-  else if (toolCall) kept.toolCallId = (toolCall as ToolCall).id;
-  if (pending) kept.pending = (pending as PendingCall[]).map(({ arguments: _, ...call }) => call);
-  return kept as JsonObject;
+/** How the data of one event type is stored, if it contains messages, calls or outputs that are already in the state. */
+interface Reference<T extends DurableEventType, Kept = unknown> {
+  keep(data: DurableEventData[T]): Kept;
+  restore(kept: Kept, look: Lookup, seq: number): DurableEventData[T];
 }
 
-const edits: readonly DurableEventType[] = ['agent.approval.decided', 'agent.hook.completed'];
+/** The data is stored unchanged. */
+const plain: Reference<never> = { keep: (data) => data, restore: (kept) => kept as never };
 
-const ownOutput: readonly DurableEventType[] = ['thread.run.incomplete', 'agent.run.summarized', 'agent.run.suspended'];
+/** Lets the compiler infer `Kept`. */
+function reference<T extends DurableEventType, Kept>(_type: T, how: Reference<T, Kept>): Reference<T> {
+  return how as Reference<T>;
+}
 
-/** Whose result a message is, so that it is still known to be one where a compaction has dropped it. */
+/** One entry per event type, so that a new type does not compile without one. */
+const references: { [T in DurableEventType]: Reference<T> } = {
+  'agent.run.created': reference('agent.run.created', {
+    keep: ({ initialMessages, ...rest }) => ({ ...rest, messageIds: initialMessages.map(({ id }) => id) }),
+    restore: ({ messageIds, ...rest }, look) => ({ ...rest, initialMessages: messageIds.map((id) => look.message(id)) }),
+  }),
+  'thread.message.created': reference('thread.message.created', {
+    keep: ({ message, ...rest }) => ({ ...rest, messageId: message.id, ...resultOf(message) }),
+    restore: ({ messageId, result, ...rest }, look) => ({
+      ...rest,
+      message: rest.inProgress ? draft(messageId) : look.message(messageId, result),
+    }),
+  }),
+  'thread.message.completed': reference('thread.message.completed', {
+    keep: ({ message, ...rest }) => ({ ...rest, messageId: message.id }),
+    restore: ({ messageId, ...rest }, look) => ({ ...rest, message: look.answer(messageId) }),
+  }),
+  'thread.message.queued': reference('thread.message.queued', {
+    keep: ({ message, ...rest }) => ({ ...rest, messageId: message.id, ...originOf(message) }),
+    restore: ({ messageId, origin: _, ...rest }, look) => ({ ...rest, message: look.message(messageId) }),
+  }),
+  'agent.tool.background.completed': reference('agent.tool.background.completed', {
+    keep: ({ message, ...rest }) => ({ ...rest, messageId: message.id }),
+    restore: ({ messageId, ...rest }, look) => ({ ...rest, message: look.message(messageId) }),
+  }),
+  'thread.run.completed': reference('thread.run.completed', {
+    keep: ({ finalMessages, output, ...rest }) => ({
+      ...rest,
+      messageIds: finalMessages.map(({ id }) => id),
+      ...(output !== saidIn(finalMessages) && { output }),
+    }),
+    restore({ messageIds, output, ...rest }, look) {
+      const finalMessages = messageIds.map(look.answer);
+      return { ...rest, finalMessages, output: output ?? saidIn(finalMessages) };
+    },
+  }),
+  'thread.run.step.tool_call.completed_by_llm': reference('thread.run.step.tool_call.completed_by_llm', {
+    keep: ({ toolCall, ...rest }) => ({ ...rest, toolCallId: toolCall.id }),
+    restore: ({ toolCallId, ...rest }, look) => ({ ...rest, toolCall: look.call(toolCallId) }),
+  }),
+  'agent.approval.requested': reference('agent.approval.requested', {
+    keep: ({ toolCall, ...rest }) => ({ ...rest, toolCallId: toolCall.id }),
+    restore: ({ toolCallId, ...rest }, look) => ({ ...rest, toolCall: look.call(toolCallId) }),
+  }),
+  'agent.tool.execution.completed': reference('agent.tool.execution.completed', {
+    keep: ({ output: _, ...rest }) => rest,
+    restore: (kept, look) => ({ ...kept, output: look.output(kept.messageId) }),
+  }),
+  'thread.run.requires_action': reference('thread.run.requires_action', {
+    keep: ({ pending, ...rest }) => ({ ...rest, pending: pending.map(({ arguments: _, ...call }) => call) }),
+    restore: ({ pending, ...rest }, look, seq) => ({
+      ...rest,
+      pending: pending.map((call) => ({
+        ...call,
+        arguments: call.kind === 'limit' || call.kind === 'reply' ? '' : look.argumentsAt(seq, call.toolCallId),
+      })),
+    }),
+  }),
+  'agent.run.status.changed': plain,
+  'agent.run.step.created': plain,
+  'thread.message.incomplete': plain,
+  'agent.llm.fallback': plain,
+  'thread.run.step.tool_call.created': plain,
+  'agent.tool.execution.started': plain,
+  'agent.approval.voted': plain,
+  'agent.approval.escalated': plain,
+  'agent.approval.decided': plain,
+  'agent.input.expired': plain,
+  'agent.limit.reached': plain,
+  'agent.limit.handed_out': plain,
+  'agent.limit.extended': plain,
+  'agent.run.paused': plain,
+  'agent.run.resumed': plain,
+  'agent.run.suspended': plain,
+  'agent.hook.completed': plain,
+  'thread.message.superseded': plain,
+  'thread.closed': plain,
+  'agent.request.accepted': plain,
+  'agent.request.rejected': plain,
+  'thread.context.compacted': plain,
+  'thread.context.kept': plain,
+  'agent.run.summarized': plain,
+  'thread.run.failed': plain,
+  'thread.run.incomplete': plain,
+  'thread.run.cancelled': plain,
+  'thread.run.expired': plain,
+};
+
+/** Returns an event's data with references in place of its messages. */
+export function strip<T extends DurableEventType>(type: T, data: DurableEventData[T]): JsonObject {
+  return references[type].keep(data) as JsonObject;
+}
+
+/** The call that a result message belongs to, so that this stays known after a compaction drops the message. */
 function resultOf(message: Message): { result?: Result } {
   if (message.role !== 'tool') return {};
   const { toolCallId, name, isError } = message;
   return { result: { toolCallId, name, isError } };
 }
 
-/** Whose words a message of the user's role is, for the same reason. */
+/** The origin of a message with the role `user`, for the same reason. */
 function originOf(message: Message): { origin?: Origin } {
   return message.role === 'user' && message.origin ? { origin: message.origin } : {};
 }
@@ -60,74 +149,29 @@ function originOf(message: Message): { origin?: Origin } {
 type Origin = NonNullable<UserMessage['origin']>;
 type Result = Pick<ToolMessage, 'toolCallId' | 'name' | 'isError'>;
 
-/** The event as its reader sees it. Messages that made way for newer ones since are shown as gone, never as something else. */
+/** Returns the event as readers see it. Messages that a compaction has dropped have `[no longer kept]` as their text. */
 export function join(record: LogRecord, state: ThreadState): DurableEvent {
-  const data: Fields = { ...record.data };
-  const look = lookup(state);
-  const take = (key: string) => {
-    const value = data[key];
-    delete data[key];
-    return value;
-  };
-  switch (record.type) {
-    case 'thread.message.created': {
-      const result = take('result') as Result | undefined;
-      data.message = data.inProgress ? shell(String(take('messageId'))) : look.message(String(take('messageId')), result);
-      break;
-    }
-    case 'thread.message.completed':
-      data.message = look.answer(String(take('messageId')));
-      break;
-    case 'thread.message.queued':
-      delete data.origin;
-      data.message = look.message(String(take('messageId')));
-      break;
-    case 'agent.tool.background.completed':
-      data.message = look.message(String(take('messageId')));
-      break;
-    case 'agent.run.created':
-      data.initialMessages = (take('messageIds') as string[]).map((id) => look.message(id));
-      break;
-    case 'thread.run.completed': {
-      const finalMessages = (take('messageIds') as string[]).map(look.answer);
-      data.finalMessages = finalMessages;
-      data.output ??= wordsOf(finalMessages);
-      break;
-    }
-    case 'thread.run.step.tool_call.completed_by_llm':
-    case 'agent.approval.requested':
-      data.toolCall = look.call(String(take('toolCallId')));
-      break;
-    case 'agent.tool.execution.completed':
-      data.output = look.output(String(data.messageId));
-      break;
-    case 'thread.run.requires_action':
-      data.pending = (data.pending as PendingCall[]).map((call) => ({
-        ...call,
-        arguments: call.kind === 'limit' || call.kind === 'reply' ? '' : look.argumentsAt(record.seq, call.toolCallId),
-      }));
-      break;
-  }
-  return {
-    seq: record.seq,
-    type: record.type,
-    timestamp: new Date(record.at).toISOString(),
-    threadId: state.threadId,
-    runId: record.runId,
-    data,
-  } as unknown as DurableEvent;
+  const { seq, type, at, runId } = record;
+  const data = references[type].restore(record.data, lookup(state), seq);
+  return { seq, type, timestamp: new Date(at).toISOString(), threadId: state.threadId, runId, data } as DurableEvent;
 }
 
-/** What the model said in its last messages, without the blanks around it; the messages themselves have it to the letter. */
-export function wordsOf(messages: readonly Message[]): string {
+/** Returns the model's text in these messages, trimmed. */
+export function saidIn(messages: readonly Message[]): string {
   return messages
-    .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
+    .map((m) => (m.role === 'assistant' ? wordsOf(m.content) : ''))
     .join('\n')
     .trim();
 }
 
-function shell(id: string): AssistantMessage {
-  return { id, role: 'assistant', content: '', toolCalls: [], attempt: 1 };
+function draft(id: string): AssistantMessage {
+  return { id, role: 'assistant', content: [], attempt: 1 };
+}
+
+/** Returns a placeholder for an answer that a compaction has dropped, with the ids and names of its calls. */
+function droppedAnswer(id: string, calls: readonly ToolCall[]): AssistantMessage {
+  const content: AnswerPart[] = [{ type: 'text', text: gone }, ...calls.map((call) => ({ type: 'tool-call' as const, ...call }))];
+  return { ...draft(id), content };
 }
 
 function supersededIn({ log }: ThreadState, id: string): Message | undefined {
@@ -140,7 +184,7 @@ function queuedIn({ queue }: ThreadState, id: string): Message | undefined {
   return queued && messageOf(queued);
 }
 
-/** The name of a call whose message a compaction has dropped. */
+/** Returns the name of a call whose message a compaction has dropped. */
 function nameIn({ log }: ThreadState, id: string): string {
   for (let i = log.length - 1; i >= 0; i--) {
     const { type, data } = log[i] as LogRecord;
@@ -150,7 +194,7 @@ function nameIn({ log }: ThreadState, id: string): string {
   return '';
 }
 
-/** Whose words a message was that a compaction has dropped. */
+/** Returns the origin of a message that a compaction has dropped. */
 function originIn({ log }: ThreadState, id: string): { origin?: Origin } {
   const record = log.find(
     ({ type, data }) => data.messageId === id && (type === 'thread.message.queued' || type === 'agent.tool.background.completed'),
@@ -161,12 +205,17 @@ function originIn({ log }: ThreadState, id: string): { origin?: Origin } {
 
 const gone = '[no longer kept]';
 
-/** The ids of the calls in an answer that a compaction has dropped. */
+/** Returns the ids of the calls in an answer that a compaction has dropped. */
 function callsIn({ log }: ThreadState, messageId: string): string[] {
   const step = log.find(({ type, data }) => type === 'thread.message.completed' && data.messageId === messageId)?.data.stepId;
   const called = log.filter(({ type, data }) => type === 'thread.run.step.tool_call.completed_by_llm' && data.stepId === step);
   return called.map(({ data }) => String(data.toolCallId));
 }
+
+/** Events that may replace the model's arguments. */
+const edits: readonly DurableEventType[] = ['agent.approval.decided', 'agent.hook.completed'];
+
+type Lookup = ReturnType<typeof lookup>;
 
 function lookup(state: ThreadState) {
   const kept = (id: string) => state.messages.findLast((m) => m.id === id);
@@ -177,7 +226,7 @@ function lookup(state: ThreadState) {
   const call = (id: string): ToolCall => {
     for (let i = state.messages.length - 1; i >= 0; i--) {
       const m = state.messages[i];
-      const found = m?.role === 'assistant' && m.toolCalls.find((one) => one.id === id);
+      const found = m?.role === 'assistant' && toolCallsOf(m.content).find((one) => one.id === id);
       if (found) return found;
     }
     return { id, name: nameIn(state, id), arguments: gone };
@@ -185,17 +234,19 @@ function lookup(state: ThreadState) {
   return {
     message,
     call,
-    answer: (id: string): Message => kept(id) ?? { ...shell(id), content: gone, toolCalls: callsIn(state, id).map(call) },
-    /** What a call was to run with when an event was recorded: as the tool takes it, or as someone edited it before. */
+    answer: (id: string): AssistantMessage => (kept(id) as AssistantMessage | undefined) ?? droppedAnswer(id, callsIn(state, id).map(call)),
+    /** Returns a call's arguments at the time of an event: as the tool takes them, or as they had been edited. */
     argumentsAt(seq: number, id: string): string {
       const written = (r: LogRecord) =>
         r.type === 'agent.approval.requested' ? r.data.arguments : edits.includes(r.type) && r.data.editedArguments;
       const last = state.log.findLast((r) => r.seq < seq && r.data.toolCallId === id && typeof written(r) === 'string');
       return last ? (written(last) as string) : call(id).arguments;
     },
-    output(messageId: string) {
+    output(messageId: string): Content {
       const waiting = state.run?.calls.find((call) => call.phase === 'done' && call.messageId === messageId);
-      return waiting?.phase === 'done' ? waiting.outcome.content : message(messageId).content;
+      if (waiting?.phase === 'done') return waiting.outcome.content;
+      const found = message(messageId);
+      return found.role === 'assistant' ? textOf(found.content) : found.content;
     },
   };
 }

@@ -1,9 +1,9 @@
 import { printable, printableLine } from './printable';
 
 /**
- * A piece of a page in Markdown, as the Web UI renders one. It is made of our own words, and of what others said without any meaning as
- * markup: no link, image, HTML, emphasis, heading or list can come of it. Only `{namespace}`, `{workflowId}` and `{runId}` the Web UI
- * replaces, also in code: any character that broke such a word would be copied with it.
+ * A piece of a Markdown page for the Web UI. It consists of the engine's own markup and of untrusted text, which is escaped: the text can't
+ * become a link, image, HTML, emphasis, heading or list. One exception remains: the Web UI replaces `{namespace}`, `{workflowId}` and `{runId}`,
+ * also in code, because any character that prevented this would be copied along with the text.
  */
 export class Markdown {
   readonly #source: string;
@@ -12,7 +12,7 @@ export class Markdown {
     this.#source = source;
   }
 
-  /** Our own words are markup; values are text. Text must not begin a line, where a digit or a dash would be markup, too. */
+  /** The template is markup; the values are text. A value must not begin a line, where a digit or a dash would also be markup. */
   static of(words: TemplateStringsArray, ...values: (Markdown | string | number)[]): Markdown {
     return new Markdown(words.map((part, i) => (i === 0 ? part : sourceOf(values[i - 1] ?? '') + part)).join(''));
   }
@@ -21,15 +21,15 @@ export class Markdown {
     return new Markdown(parts.map(sourceOf).join(separator));
   }
 
-  /** Ids, names and whatever is to be copied. */
+  /** For ids, names and other text to be copied. */
   static code(text: string): Markdown {
     return new Markdown(codeSpan(text));
   }
 
-  /** For pages of which some show Markdown and others the source: text that both show alike stays as it is, any other is code. */
+  /** For places that show either Markdown or its source: text that looks the same in both stays unchanged, other text becomes code. */
   static literal(text: string): Markdown {
     const line = printableLine(text);
-    // Only a letter begins no list, and nothing else.
+    // A line that begins with a letter can't begin a list or other markup.
     return new Markdown(/^\p{L}/u.test(line) && plain(line) === line ? line : codeSpan(text));
   }
 
@@ -49,7 +49,7 @@ function sourceOf(value: Markdown | string | number): string {
   return value instanceof Markdown ? value.toString() : plain(String(value));
 }
 
-/** Some renderers make links of bare addresses even where each character is escaped; none does so within code. */
+/** Escapes text. Words with an address become code, because some renderers turn bare addresses into links even if escaped. */
 function plain(text: string): string {
   const line = printableLine(text);
   if (!address.test(line)) return escaped(line);
@@ -68,7 +68,7 @@ function escaped(line: string): string {
 function codeSpan(text: string): string {
   const line = printableLine(text);
   const fence = fenceFor(line, 1);
-  // One blank on both sides is no part of the code.
+  // Markdown strips one blank on each side of a code span.
   const padded = line === '' || /^[` ]|[` ]$/.test(line) ? ` ${line} ` : line;
   return `${fence}${padded}${fence}`;
 }

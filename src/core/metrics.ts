@@ -1,10 +1,12 @@
 import { bounds } from './bounds';
+import { findCall } from './calls';
 import type { DurableEvent } from './event';
 import { addUsage, noUsage } from './message';
 import type { Metrics, RunState } from './state';
+import { outcomes } from './tool';
 import { addWaste } from './waste';
 
-/** Counts an event, before it is folded into the state. What is counted outlives the events themselves. */
+/** Counts an event, before it is applied to the state. The counts stay when the events themselves are no longer in the state. */
 export function measure(metrics: Metrics, event: DurableEvent, run: RunState | null): void {
   switch (event.type) {
     case 'agent.run.summarized':
@@ -27,9 +29,9 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
     }
     case 'agent.tool.execution.completed':
     case 'agent.tool.background.completed': {
-      // What never ran is not counted; a placeholder is, once its call is over.
+      // Calls that never ran are not counted. A background call counts when it is over, not with its placeholder.
       const { name, status, durationMs = 0 } = event.data;
-      if ('background' in event.data || status === 'rejected' || status === 'denied' || status === 'skipped') return;
+      if ('background' in event.data || !outcomes[status].ran) return;
       const spent = known(metrics.tools, name) ?? { calls: 0, failed: 0, timedOut: 0, durationMs: 0 };
       metrics.tools = put(metrics.tools, name, {
         calls: spent.calls + 1,
@@ -50,7 +52,10 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
       return;
     }
     case 'agent.approval.decided': {
-      const since = run?.calls.find(({ id }) => id === event.data.toolCallId)?.ask?.since;
+      const call = findCall(run, event.data.toolCallId);
+      // A decision about a limit is no approval.
+      if (!call) return;
+      const since = call.ask?.since;
       metrics.approvals[event.data.approved ? 'approved' : 'refused'] += 1;
       if (since !== undefined) metrics.approvals.waitedMs += Date.parse(event.timestamp) - since;
       return;
@@ -58,12 +63,12 @@ export function measure(metrics: Metrics, event: DurableEvent, run: RunState | n
   }
 }
 
-/** A tool may be called `constructor`, and a model `__proto__`. */
+/** Reads own properties only: a tool may be named `constructor`, and a model `__proto__`. */
 function known<T>(counts: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(counts, name) ? counts[name] : undefined;
 }
 
-/** A computed key, unlike an assignment, makes `__proto__` a key like any other. Beyond so many names, new ones are not counted. */
+/** A computed key, unlike an assignment, makes `__proto__` an ordinary key. Beyond `countedNames` names, new ones are not counted. */
 function put<T>(counts: Record<string, T>, name: string, value: T): Record<string, T> {
   const full = Object.keys(counts).length >= bounds.countedNames && !Object.hasOwn(counts, name);
   return full ? counts : { ...counts, [name]: value };

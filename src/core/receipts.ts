@@ -1,6 +1,6 @@
 import type { MessageReceipt, ThreadState } from './state';
 
-/** Of so many of the newest messages it can be told what became of them. */
+/** Number of the newest messages whose receipts are kept. */
 const kept = 200;
 
 export function noteReceipt(state: ThreadState, receipt: MessageReceipt): void {
@@ -8,7 +8,7 @@ export function noteReceipt(state: ThreadState, receipt: MessageReceipt): void {
   state.receipts = [...others.slice(1 - kept), receipt];
 }
 
-/** What became of a message, or undefined where none of this id came, or too many since. */
+/** Returns a message's receipt, or undefined if there was no such message, or too many newer ones. */
 export function receiptOf(state: ThreadState, id: string): MessageReceipt | undefined {
   return state.receipts.find((receipt) => receipt.id === id);
 }

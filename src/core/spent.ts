@@ -10,11 +10,11 @@ export interface Reached {
 
 type Amounts = Record<LimitName, number>;
 
-/** Milliseconds that a run has been at work at `now`, without the time in which it rested for a person. */
+/** Milliseconds that a run has worked until `now`, without the time in which it waited or was paused. */
 export function workedMs(run: RunState, now: number): number {
   const until = run.endedAt ?? now;
-  const resting = run.restingSince === undefined ? 0 : until - run.restingSince;
-  return Math.max(0, until - run.startedAt - run.restedMs - resting);
+  const waiting = run.waitingSince === undefined ? 0 : until - run.waitingSince;
+  return Math.max(0, until - run.startedAt - run.waitedMs - waiting);
 }
 
 export function limitsOf(state: ThreadState): { run: Limits; thread: Limits } {
@@ -22,7 +22,7 @@ export function limitsOf(state: ThreadState): { run: Limits; thread: Limits } {
   return { run: { turns: defaultTurns, ...limits }, thread: threadLimits };
 }
 
-/** What a run, and the whole thread, have spent. `now`: milliseconds since 1970. */
+/** Amounts used by the run and by the whole thread. `now`: milliseconds since 1970. */
 export function spent(state: ThreadState, now: number): { run: Amounts; thread: Amounts } {
   const { run, before, usage } = state;
   const ofRun: Amounts = {
@@ -46,7 +46,7 @@ export function spent(state: ThreadState, now: number): { run: Amounts; thread: 
   return { run: ofRun, thread: ofThread };
 }
 
-/** How much of each limit is left; a limit that is not set is not there. */
+/** What is left of each limit. Limits that are not set are absent. */
 export function remaining(state: ThreadState, now: number): { run: Limits; thread: Limits } {
   const limits = limitsOf(state);
   const amounts = spent(state, now);
@@ -60,7 +60,7 @@ export function remaining(state: ThreadState, now: number): { run: Limits; threa
   return { run: left('run'), thread: left('thread') };
 }
 
-/** Of these limits, the first that leaves nothing. */
+/** Returns the first of these limits that is reached, or undefined. */
 export function reached(state: ThreadState, now: number, names: readonly LimitName[]): Reached | undefined {
   const limits = limitsOf(state);
   const amounts = spent(state, now);
@@ -74,8 +74,7 @@ export function reached(state: ThreadState, now: number, names: readonly LimitNa
 }
 
 /**
- * Of calls that are about to be made, those that a limit forbids: all of them at a limit that is reached, else those that `toolCalls` does
- * not afford any more.
+ * Returns the ids of the calls that a limit forbids: all of them if a limit is already reached, otherwise those above the remaining `toolCalls`.
  */
 export function excessCalls(
   state: ThreadState,

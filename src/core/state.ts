@@ -1,5 +1,5 @@
-import type { AgentFacts, AtLimit, LimitName, Limits, ModelSettings } from './agent';
-import { endStatus, type RunStatus } from './event';
+import type { AgentFacts, AtLimit, LimitName, Limits, ModelChoice, ModelSettings } from './agent';
+import { type DurableEventData, endStatus, type RunStatus } from './event';
 import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
@@ -7,46 +7,46 @@ import type { FollowedRequest } from './request-ids';
 import type { CheckedCall, PermissionRule, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
-/** How people are being asked about a call, and how far that is. Times are milliseconds since 1970. */
+/** The progress of asking people about a call. Times are milliseconds since 1970. */
 export interface AskState {
   since: number;
   dueAt?: number;
   groups?: string[];
-  /** Who has agreed so far. */
+  /** Who has approved so far. */
   votes: string[];
-  /** Deadlines that have passed. */
+  /** Number of deadlines that have passed. */
   passed: number;
 }
 
-/** A tool call of the current turn on its way to its outcome. */
+/** A tool call of the current turn, until its result is in the transcript. */
 export type CallState = {
   id: string;
   name: string;
   verdict: Verdict;
   editedArguments?: string;
-  editedBy?: 'hook';
-  /** Of arguments that a hook edited. */
+  editedBy?: 'hook' | 'person';
+  /** For edited arguments: what people are shown of them. */
   checked?: CheckedCall;
   ask?: AskState;
   approved?: true;
 } & ({ phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' } | { phase: 'done'; outcome: ToolOutcome; messageId: string });
 
-/** How often answers without calls were sent back instead of ending the run. */
+/** How often answers without calls were sent back instead of ending the run, by reason. */
 export interface SentBack {
-  /** To be verified: since the last tool call, and in all. */
+  /** To verify the work: since the last tool call, and in total (`verifyInAll`). */
   verify: number;
   verifyInAll: number;
-  /** Did not fit the schema. */
+  /** Because the answer did not fit the output schema. */
   output: number;
-  /** Were empty, in a row. */
+  /** Because the answer was empty, in a row. */
   empty: number;
-  /** Came without a call of `done`, where that is asked for. */
+  /** Because the stop policy requires a call of `done`. */
   nudge: number;
-  /** The hook `check:completion` said that there is more to do. */
+  /** Because the hook `check:completion` found the work unfinished. */
   completion: number;
 }
 
-/** A limit that is reached, while a person is asked for more of it. */
+/** A limit that is reached, while a person is asked to raise it. */
 export interface LimitAsk {
   id: string;
   limit: LimitName;
@@ -62,7 +62,7 @@ export interface SuspensionState {
   metadata?: JsonObject;
 }
 
-/** What limits are measured against. */
+/** Amounts that limits are compared with. */
 export interface Spent {
   turns: number;
   toolRounds: number;
@@ -72,7 +72,7 @@ export interface Spent {
 
 export interface RunState extends Omit<Spent, 'turns'> {
   id: string;
-  /** From 1 within the thread. */
+  /** Counts the runs of the thread, from 1. */
   number: number;
   status: RunStatus;
   /** Model calls begun. */
@@ -80,81 +80,83 @@ export interface RunState extends Omit<Spent, 'turns'> {
   usage: Usage;
   startedAt: number;
   endedAt?: number;
-  /** Time in which it rested for a person or was paused, which `wallClockMs` does not count. */
-  restedMs: number;
-  /** Since when it rests, while it does. */
-  restingSince?: number;
-  /** What its input asked to do differently from agent and thread. */
+  /** Milliseconds in which the run waited for people or was paused. The limit `wallClockMs` does not count them. */
+  waitedMs: number;
+  /** Since when the run is waiting or paused, if it is. */
+  waitingSince?: number;
+  /** Settings that came with the run's messages, over those of agent and thread. */
   overrides?: Overrides;
-  /** More of a limit, granted by people: the new maxima. */
+  /** Limits that people raised, with their new values. */
   extended?: Limits;
   sentBack: SentBack;
+  /** Number of models of the list that the run has given up on. */
+  modelsFailed?: number;
   /** Tokens of the last model call, about what the next one sends. */
   context: number;
   /** The calls of the last answer, in the model's order; empty once their results are in the transcript. */
   calls: CallState[];
-  /** Ids of the messages it began with. */
+  /** Ids of the messages that the run began with. */
   opening: string[];
   /** The answer's id while the model writes it. */
-  shell?: string;
-  /** What the tool `done` was given as the final words. */
+  draft?: string;
+  /** The message of the tool `done`. */
   finalMessage?: string;
-  /** A refusal ends the run: whose, and why. */
+  /** Set when a refusal ends the run: who refused, and why. */
   stopped?: { by?: string; reason: string };
   limitAsk?: LimitAsk;
-  /** The turn whose calls were counted as a round last. */
+  /** The last turn whose calls were counted as a round. */
   roundOf?: number;
-  /** A tool asked for it; the first that did. */
-  suspendAsked?: Suspension;
+  /** The suspension that the first tool requested, if any. */
+  suspendRequested?: Suspension;
   suspension?: SuspensionState;
 }
 
-/** What a thread or a run was asked to do differently from its agent. */
+/** Settings of a thread or a run that replace those of its agent. */
 export interface Overrides {
-  model?: string;
+  model?: ModelChoice;
   settings?: ModelSettings;
   limits?: Limits;
   threadLimits?: Limits;
   atLimit?: AtLimit;
   strategy?: ToolStrategy;
-  /** Tools that are answered from outside, beside the agent's own. */
+  /** Tools that are executed outside the worker, in addition to the agent's. */
   tools?: ToolSpec[];
 }
 
-/** A message that waits. With `after-run` it begins a run; its overrides hold for the run that it begins. */
+/** A queued message. With `after-run` it begins a run of its own. Its overrides apply to the run that it begins. */
 export interface QueuedMessage extends UserMessage {
   delivery?: 'after-run';
   overrides?: Overrides;
 }
 
-/** The message alone, as the transcript has it. */
+/** Returns the message without its queue fields, as it joins the transcript. */
 export function messageOf({ delivery: _, overrides: __, ...message }: QueuedMessage): UserMessage {
   return message;
 }
 
-/** What became of a message that someone sent. */
+/** What happened to a message that a client sent. */
 export interface MessageReceipt {
   id: string;
   state: 'accepted' | 'injected' | 'superseded';
-  /** Of the event that says so. */
+  /** The `seq` of the event that set this state. */
   seq: number;
   runId?: string;
   turn?: number;
   reason?: string;
 }
 
-/** What one model was used for. */
+/** The use of one model. */
 export interface ModelSpend {
   calls: number;
   usage: Usage;
   costUsd: number;
   durationMs: number;
-  /** Attempts that failed. */
+  /** Number of failed attempts. */
   retries: number;
   waitedMs: number;
 }
 
-/** Counted over all runs of the thread, and kept when their events are no longer. */
+/** Counts over all runs of the thread. They stay when the events themselves are no longer in the state. */
 export interface Metrics {
   models: Record<string, ModelSpend>;
   tools: Record<string, { calls: number; failed: number; timedOut: number; durationMs: number }>;
@@ -162,60 +164,63 @@ export interface Metrics {
   approvals: { approved: number; refused: number; waitedMs: number };
 }
 
+export const stateFormat = 3;
+
 /**
- * All that a thread is, as plain JSON: it crosses continue-as-new as it stands.
- * It changes in `evolve` and nowhere else.
+ * The complete state of a thread, as plain JSON: continue-as-new passes it on unchanged, without the log. It changes only in `evolve` and
+ * `noteDelivered`.
  */
 export interface ThreadState {
-  format: 1;
+  /** The version of this interface. A change that a carried-over state does not fit needs a new version, and an upgrade in carried.ts. */
+  format: typeof stateFormat;
   threadId: string;
   agent: string;
   mode: 'one-shot' | 'conversation';
   overrides: Overrides;
   facts: AgentFacts | null;
-  /** The namespace has our search attributes, as a worker said that lacked the agent. What the facts say is newer. */
+  /** The namespace has our search attributes, as reported by a worker without the agent. The facts, once known, replace this. */
   searchable?: true;
-  /** The run under way, or the last one. */
+  /** The active run, or the last one. */
   run: RunState | null;
-  /** Messages that wait to be taken in. */
+  /** Messages that a run has not taken in yet. */
   queue: QueuedMessage[];
   messages: Message[];
   epoch: number;
   hash: string;
   usage: Usage;
-  /** Of the runs before the last one. */
+  /** Totals of all runs before `run`. */
   before: Spent & { workedMs: number };
   metrics: Metrics;
-  /** More of the thread's limits, granted by people. */
+  /** Limits of the thread that people raised, with their new values. */
   extended?: Limits;
-  /** Nothing begins until it is resumed. */
+  /** Set while the thread is paused. */
   paused?: { reason: string; by?: string; since: number };
-  /** What became of the newest messages. */
+  /** What happened to the newest messages. */
   receipts: MessageReceipt[];
-  /** The newest requests that were followed, oldest first, by name and id: each is followed once however often it is sent. */
+  /** The newest accepted requests with an id, oldest first, by name and id, so that a repeated request takes effect only once. */
   requests: Record<string, FollowedRequest>;
-  /** Calls that need no approval any more. */
+  /** Rules for calls that need no approval any more. */
   rules: PermissionRule[];
-  /** Errors in a row, by the hook's id. */
+  /** Number of errors in a row, by the hook's id. */
   hookErrors: Record<string, number>;
-  /** The newest event that `on:event` has had. */
-  delivered: number;
-  /** The transcript is to be shortened. Set where the thread goes on in a new execution before it was. */
-  compact?: boolean;
-  /** Calls that go on behind their placeholder. */
+  /** The `seq` of the newest event that `on:event` received, and of the newest compaction that `on:compaction` received. */
+  delivered: { events: number; compactions: number };
+  /** Set while a requested compaction is due: before the next model call, at the end of the run, or in a run of its own. */
+  compact?: Pick<DurableEventData['thread.context.kept'], 'requestedBy' | 'requestReason'>;
+  /** Calls that run in the background. */
   background: { id: string; name: string }[];
-  /** Of this execution of the workflow; what came before stands in the executions before it. */
+  /** The log of this execution of the workflow. Earlier events are in the earlier executions. */
   log: LogRecord[];
   nextSeq: number;
-  /** Temporal's run id of the execution before this one, where the log goes on backwards. */
+  /** Temporal's run id of the previous execution, which has the earlier part of the log. */
   previousExecution?: string;
-  /** A conversation that takes no more messages. */
+  /** Whether the thread accepts no more messages. */
   closed: boolean;
 }
 
 export function newThread(seed: Pick<ThreadState, 'threadId' | 'agent' | 'mode' | 'overrides' | 'queue'>): ThreadState {
   return {
-    format: 1,
+    format: stateFormat,
     ...seed,
     facts: null,
     run: null,
@@ -229,7 +234,7 @@ export function newThread(seed: Pick<ThreadState, 'threadId' | 'agent' | 'mode' 
     requests: {},
     rules: [],
     hookErrors: {},
-    delivered: 0,
+    delivered: { events: 0, compactions: 0 },
     background: [],
     log: [],
     nextSeq: 1,
@@ -241,7 +246,7 @@ export function isOver(run: RunState): boolean {
   return (Object.values(endStatus) as RunStatus[]).includes(run.status);
 }
 
-/** The run that is going on, if one is. */
+/** Returns the run that has not ended, if there is one. */
 export function activeRun(state: ThreadState): RunState | undefined {
   return state.run && !isOver(state.run) ? state.run : undefined;
 }
@@ -250,11 +255,19 @@ export function stepIdOf(run: RunState): string {
   return `${run.id}-turn-${run.turn}`;
 }
 
-/** What holds for the run under way: its own wishes over the thread's, those over the agent's. */
-export function inForce(state: ThreadState): Required<Pick<Overrides, 'strategy' | 'atLimit' | 'limits' | 'threadLimits'>> & Overrides {
+type InForce = Omit<Overrides, 'model'> &
+  Required<Pick<Overrides, 'strategy' | 'atLimit' | 'limits' | 'threadLimits'>> & {
+    /** The model for the next call. */
+    model?: string;
+    /** The models to use if it fails, in order. */
+    fallbackModels: string[];
+  };
+
+/** Returns the settings in force: the run's over the thread's, and those over the agent's. */
+export function inForce(state: ThreadState): InForce {
   const { facts, overrides, run } = state;
   const own = run?.overrides ?? {};
-  const model = own.model ?? overrides.model ?? facts?.model;
+  const [model, ...fallbackModels] = modelsOf(state).slice(run?.modelsFailed ?? 0);
   const tools = [...(overrides.tools ?? []), ...(own.tools ?? [])];
   const settings = overrides.settings || own.settings ? { ...overrides.settings, ...own.settings } : undefined;
   return {
@@ -263,18 +276,26 @@ export function inForce(state: ThreadState): Required<Pick<Overrides, 'strategy'
     limits: { ...facts?.limits, ...overrides.limits, ...own.limits, ...run?.extended },
     threadLimits: { ...facts?.threadLimits, ...overrides.threadLimits, ...state.extended },
     ...(model !== undefined && { model }),
+    fallbackModels,
     ...(settings && { settings }),
     ...(tools.length > 0 && { tools }),
   };
 }
 
-/** An answer has seldom so many calls that their results don't fit; where it has, a cache asks for what it could have placed. */
+/** Enough for the results of almost every answer. With more, a worker queries messages that its cache could have placed. */
 const mostRecent = 40;
 
 export function transcriptRef(state: ThreadState): TranscriptRef {
   const { messages, epoch, hash } = state;
-  // What came since the last model call: its answer, the results, what was said. A worker that made them can place them by this.
+  // The messages from the last answer on: the answer, results, user messages. A worker that produced them can put them in order by these.
   const since = messages.findLastIndex((m) => m.role === 'assistant');
   const recent = messages.slice(Math.max(since, messages.length - mostRecent, 0)).map(tokenOf);
   return { epoch, length: messages.length, hash, recent };
+}
+
+/** All models, the first included. Models of the run or the thread replace the agent's list. */
+function modelsOf({ facts, overrides, run }: ThreadState): readonly string[] {
+  const asked = run?.overrides?.model ?? overrides.model;
+  if (asked !== undefined) return typeof asked === 'string' ? [asked] : asked;
+  return facts ? [facts.model, ...(facts.fallbackModels ?? [])] : [];
 }

@@ -1,10 +1,10 @@
-import { type AtLimit, limitNames } from './agent';
+import { type AtLimit, limitNames, type ModelSettings } from './agent';
 import { bounds } from './bounds';
 import { checkDepth, checkInput, checkName, show } from './check-input';
 import { bytesOf } from './context/carry';
 import { isObject } from './json';
 
-/** Why a thread can't be started with this, or undefined. Says which field, what it is, and what it should be. */
+/** Returns why a thread can't be started with this input, or undefined. The text names the field, its value and what it must be. */
 export function checkThreadInput(input: unknown): string | undefined {
   const tooDeep = checkDepth('what the thread is started with', input);
   if (tooDeep) return tooDeep;
@@ -22,15 +22,16 @@ export function checkThreadInput(input: unknown): string | undefined {
   return unknownKey(input, ['agent', 'input', 'mode', 'idleTimeoutMs', 'agentWaitMs', ...overrideKeys]) ?? checkOverrides(input);
 }
 
+/** Bounded, because each model may use all its retries before the next one is tried. */
+const mostModels = 10;
+
 const overrideKeys = ['model', 'settings', 'limits', 'threadLimits', 'atLimit', 'strategy', 'tools'];
 
-/** What is wrong with what a thread, or the run that a message begins, is to do differently from its agent. */
+/** Returns what is wrong with the settings of a thread or a message that replace the agent's, or undefined. */
 export function checkOverrides(fields: Record<string, unknown>): string | undefined {
   const { model, settings, limits, threadLimits, atLimit, strategy, tools } = fields;
-  if (model !== undefined && (typeof model !== 'string' || model.trim() === ''))
-    return `model must be a model's name; it is ${show(model)}`;
-  const unnamed = model === undefined ? undefined : checkName('model', model);
-  if (unnamed) return unnamed;
+  const unusable = model === undefined ? undefined : checkModels(model);
+  if (unusable) return unusable;
   if (strategy !== undefined && !['by-effect', 'sequential', 'parallel'].includes(strategy as string)) {
     return `strategy must be "by-effect", "sequential" or "parallel"; it is ${show(strategy)}`;
   }
@@ -38,6 +39,16 @@ export function checkOverrides(fields: Record<string, unknown>): string | undefi
     return `atLimit must be one of ${atLimits.map((way) => JSON.stringify(way)).join(', ')}; it is ${show(atLimit)}`;
   }
   return checkSettings(settings) ?? checkLimits(limits) ?? checkLimits(threadLimits, 'threadLimits') ?? checkTools(tools);
+}
+
+/** Returns what is wrong with a model name or a list of models, or undefined. */
+export function checkModels(model: unknown): string | undefined {
+  if (typeof model === 'string' && model.trim() !== '') return checkName('model', model);
+  if (!Array.isArray(model) || model.length === 0 || model.length > mostModels) {
+    return `model must be a model's name, or a list of 1 to ${mostModels}; it is ${show(model)}`;
+  }
+  const wrong = model.map((name, i) => checkName(`model[${i}]`, name)).find((words) => words !== undefined);
+  return wrong ?? (new Set(model).size < model.length ? 'model names a model twice' : undefined);
 }
 
 function checkTools(tools: unknown): string | undefined {
@@ -61,12 +72,22 @@ function checkTools(tools: unknown): string | undefined {
   return bytes > bounds.toolsBytes ? `tools have ${bytes} bytes; at most ${bounds.toolsBytes} go with a request` : undefined;
 }
 
+const settingNames: (keyof ModelSettings)[] = [
+  'temperature',
+  'maxTokens',
+  'toolChoice',
+  'reasoningEffort',
+  'otherReasoning',
+  'providerOptions',
+];
+const reasoningEfforts: readonly string[] = ['none', 'low', 'medium', 'high'] satisfies ModelSettings['reasoningEffort'][];
+
 export function checkSettings(settings: unknown): string | undefined {
   if (settings === undefined) return undefined;
   if (!isObject(settings)) return `settings must be an object; it is ${show(settings)}`;
-  const unknown = unknownKey(settings, ['temperature', 'maxTokens', 'toolChoice', 'providerOptions'], 'settings.');
+  const unknown = unknownKey(settings, settingNames, 'settings.');
   if (unknown) return `${unknown}; what only the provider knows goes into settings.providerOptions`;
-  const { temperature, maxTokens, toolChoice, providerOptions } = settings;
+  const { temperature, maxTokens, toolChoice, reasoningEffort, otherReasoning, providerOptions } = settings;
   if (temperature !== undefined && !(typeof temperature === 'number' && temperature >= 0 && temperature <= 2)) {
     return `settings.temperature must be a number from 0 to 2; it is ${show(temperature)}`;
   }
@@ -80,6 +101,10 @@ export function checkSettings(settings: unknown): string | undefined {
   ) {
     return `settings.toolChoice must be "auto", "none", "required" or { tool: name }; it is ${show(choice)}`;
   }
+  if (reasoningEffort !== undefined && !reasoningEfforts.includes(reasoningEffort as string))
+    return `settings.reasoningEffort must be one of ${reasoningEfforts.map((one) => `"${one}"`).join(', ')}; it is ${show(reasoningEffort)}`;
+  if (otherReasoning !== undefined && otherReasoning !== 'drop' && otherReasoning !== 'text')
+    return `settings.otherReasoning must be "drop" or "text"; it is ${show(otherReasoning)}`;
   if (providerOptions !== undefined && !isObject(providerOptions))
     return `settings.providerOptions must be an object; it is ${show(providerOptions)}`;
   const bytes = bytesOf(settings);
@@ -102,7 +127,7 @@ export function checkLimits(limits: unknown, field = 'limits'): string | undefin
 
 const atLimits: readonly AtLimit[] = ['stop', 'summarize', 'hand-out', 'ask', 'fail'];
 
-/** Beyond what the server's timers are good for. */
+/** Generous maxima that the server's timers support. */
 const longestAgentWaitMs = 30 * 24 * 3_600_000;
 const longestIdleMs = bounds.longestMs;
 

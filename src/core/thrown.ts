@@ -1,7 +1,7 @@
 import { bounds } from './bounds';
 import { writeJson } from './write-json';
 
-/** What can be said of a thrown value. */
+/** The readable parts of a thrown value. */
 export interface ThrownFacts {
   name: string;
   message: string;
@@ -10,8 +10,8 @@ export interface ThrownFacts {
 }
 
 /**
- * Name, message, stack and cause of whatever was thrown. Never throws itself: code of a user's may throw `null`, a number, an object
- * whose `message` is a getter that throws, or a proxy that refuses everything.
+ * Returns name, message, stack and cause of any thrown value. Never throws: user code may throw `null`, a number, an object whose `message` is
+ * a getter that throws, or a proxy whose traps all throw.
  */
 export function factsOfThrown(thrown: unknown): ThrownFacts {
   if (typeof thrown === 'string') return { name: 'Error', message: thrown };
@@ -28,13 +28,13 @@ export function factsOfThrown(thrown: unknown): ThrownFacts {
   const [name, message, stack, cause] = ['name', 'message', 'stack', 'cause'].map(read);
   return {
     name: typeof name === 'string' && name !== '' ? name : 'Error',
-    message: typeof message === 'string' && message !== '' ? message : (asText(thrown) ?? 'It failed without saying why.'),
+    message: typeof message === 'string' && message !== '' ? message : (asText(thrown) ?? 'It failed without an error message.'),
     ...(typeof stack === 'string' && { stack }),
     ...(cause !== undefined && cause !== null && { cause }),
   };
 }
 
-/** The message of whatever was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOfThrown(thrown: unknown): string {
   return factsOfThrown(thrown).message;
 }

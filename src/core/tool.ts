@@ -1,7 +1,7 @@
 import type { JsonObject } from './json';
-import type { Content } from './message';
+import type { Content, Part } from './message';
 
-/** What the model is told of a tool. `parameters` is a JSON Schema whose root is an object. */
+/** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {
   name: string;
   description: string;
@@ -9,17 +9,17 @@ export interface ToolSpec {
 }
 
 /**
- * What a crash in the middle of a call allows:
- * - `pure`: run it again as often as needed, and beside other pure calls;
- * - `keyed`: run it again with the same idempotency key;
- * - `once`: never run it twice; if the worker dies in the middle the outcome is `unknown`.
+ * What may be done after a crash in the middle of a call:
+ * - `pure`: the call may run again as often as needed, and concurrently with other pure calls;
+ * - `keyed`: the call may run again with the same idempotency key;
+ * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`.
  */
 export type Effect = 'pure' | 'keyed' | 'once';
 
-/** How the calls of one answer are run. `by-effect`: pure calls side by side, the others one after another in the model's order. */
+/** How the calls of one answer are run. `by-effect`: pure calls concurrently, the others one after another in the model's order. */
 export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 
-/** Attempts at a call whose `execute` threw, for `pure` and `keyed` tools. The first attempt counts. */
+/** Retries of a call whose `execute` threw, for `pure` and `keyed` tools. `maxAttempts` includes the first. Times are in milliseconds. */
 export interface ToolRetry {
   maxAttempts: number;
   initialMs?: number;
@@ -27,66 +27,66 @@ export interface ToolRetry {
 }
 
 /**
- * What is to happen with a call, judged in the activity that has the tool's code and recorded in the answer,
- * so that workflow code decides on recorded facts only.
+ * What is to happen with a call. The activity that has the tool's code decides it, and it is recorded with the answer, so that workflow code
+ * decides on recorded facts only.
  */
 export type Verdict =
-  /** `background`: the model gets a placeholder at once, and the result later, as a message. */
+  /** `background`: the model gets a placeholder immediately, and the result later as a message. */
   | ({ kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true } & CheckedCall)
-  /** Answered from outside; `ask` says by whom and until when, `question` that a person is asked something. */
+  /** Answered from outside the worker; `ask` says by whom and by when. With `question`, a person is asked something. */
   | ({ kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true } & CheckedCall)
-  /** The model says that it is done. */
+  /** A call of the tool `done`: the model has finished. */
   | { kind: 'done'; message?: string }
-  /** `stop`: the run ends with it. */
+  /** The call can't run. With `stop`, it also ends the run. */
   | { kind: 'reject'; error: ToolError; stop?: true };
 
-/** What whoever is asked about a call is shown. Known where somebody may be asked. */
+/** What people who are asked about a call are shown. Present if people may be asked. */
 export interface CheckedCall {
-  /** The arguments as the tool takes them, in the order in which it declares them; left out where the model wrote just that. */
+  /** The arguments as the tool takes them, in the order in which it declares them. Absent if the model wrote exactly that. */
   arguments?: string;
-  /** Stands for thread, call, tool and these arguments: the beginning of a SHA-256. */
+  /** Identifies thread, call, tool and these arguments: the beginning of a SHA-256. */
   digest?: string;
 }
 
-/** What happens when nobody answered by the deadline. `deny`: the call is refused; of a question, it fails. */
+/** What happens when nobody answers by the deadline. `deny`: the call is refused; a question fails. */
 export type DeadlineAction = 'deny' | 'approve' | 'ask-again' | 'cancel' | { escalate: string[] };
 
-/** How people are asked. Everything unset: anyone may answer, one is enough, and there is no deadline. */
+/** How people are asked. By default anyone may answer, one person is enough, and there is no deadline. */
 export interface AskPolicy {
-  /** Why it is asked. */
+  /** Why people are asked. */
   reason?: string;
   /** Who may answer: these users, and members of these groups. */
   users?: string[];
   groups?: string[];
-  /** How many different people must agree; one refusal is enough. Default 1. */
+  /** How many different people must approve. One refusal is enough to refuse. Default 1. */
   approvers?: number;
-  /** Milliseconds from when it is asked, and again from each escalation. */
+  /** Milliseconds from the request, and again from each escalation. */
   deadlineMs?: number;
-  /** At the first deadline the first of these, and so on; `ask-again` at the end repeats. When the list is at its end: `deny`. */
+  /** One action per deadline, in order. A last `ask-again` repeats. After the end of the list: `deny`. */
   onDeadline?: DeadlineAction[];
-  /** What a decision with `remember` allows from then on. */
+  /** The calls that need no approval any more after a decision with `remember`. */
   remember?: PermissionRule[];
 }
 
 /**
- * What is let through beside the rules.
+ * Which calls run without an approval, in addition to those that rules allow.
  * - `minimal`: tools and commands that read; a person is asked about everything else.
- * - `trusted`: also those that edit files, but git's own.
+ * - `trusted`: also those that edit files, except git's own files.
  * - `full-access`: everything that no deny rule blocks.
  */
 export type PermissionMode = (typeof permissionModes)[number];
 export const permissionModes = ['minimal', 'trusted', 'full-access'] as const;
 
-/** Calls of a tool: all of them, or those whose command begins with these words; with `exact`, consists of them. */
+/** Matches calls of a tool: all of them, or those whose command begins with the words of `prefix`; with `exact`, equals them. */
 export interface PermissionRule {
   tool: string;
   prefix?: string[];
   exact?: true;
 }
 
-/** A run that rests until someone replies. */
+/** A tool's request to suspend the run until someone replies. */
 export interface Suspension {
-  /** By which the reply finds it. */
+  /** The id that the reply must contain. */
   correlationId: string;
   /** Milliseconds until the run expires. Default 7 days. */
   ttlMs?: number;
@@ -100,27 +100,39 @@ export interface ToolError {
 }
 
 /**
- * What came of a call. Every status but `success` is an error to the model, and is told in `content`.
- * - `rejected`: unknown tool or unusable arguments; never ran.
- * - `denied`: a person said no.
- * - `unknown`: the worker was lost in the middle of a `once` call: it may or may not have happened.
- * - `skipped`: not started, because the run ended first.
+ * The outcome of a call. Every status except `success` is an error for the model, which `content` describes.
+ * - `rejected`: unknown tool or invalid arguments; the call never ran.
+ * - `denied`: a person, a deadline or a hook refused it, or permissions deny it.
+ * - `unknown`: the worker was lost in the middle of a `once` call, which may or may not have been carried out.
+ * - `skipped`: not started, because the run ended or a limit was reached first.
  */
 export interface ToolOutcome {
   status: 'success' | 'failed' | 'rejected' | 'denied' | 'timed-out' | 'unknown' | 'cancelled' | 'skipped';
   content: Content;
   error?: ToolError;
   durationMs?: number;
-  /** Attempts the call needed, when more than one. */
+  /** Number of attempts, if more than one. */
   attempts?: number;
-  /** The tool asks that the run rest after this turn. */
+  /** The tool requests that the run is suspended after this turn. */
   suspend?: Suspension;
 }
 
-/** A tool result that a person or another program supplies for a tool without `execute`. */
+/** By status: whether the call ran or may have run, and whether it fails a run whose agent has `toolFailure: 'fail'`. */
+export const outcomes: Readonly<Record<ToolOutcome['status'], { ran: boolean; fails: boolean }>> = {
+  success: { ran: true, fails: false },
+  failed: { ran: true, fails: true },
+  'timed-out': { ran: true, fails: true },
+  unknown: { ran: true, fails: true },
+  cancelled: { ran: true, fails: false },
+  rejected: { ran: false, fails: true },
+  denied: { ran: false, fails: false },
+  skipped: { ran: false, fails: false },
+};
+
+/** A tool result that a person or another program submits for a call that is executed outside the worker. */
 export interface ToolOutput {
   toolCallId: string;
-  /** A string as it is; anything else as JSON. */
+  /** The model sees a string or a list of parts as it is, and anything else as JSON. */
   output: unknown;
   isError?: boolean;
 }
@@ -129,22 +141,29 @@ export function isError(outcome: ToolOutcome): boolean {
   return outcome.status !== 'success';
 }
 
-/** What the model sees of a value: text as it is, parts as they are, everything else as JSON; nothing is `null`. */
+/** Converts a value to what the model sees: text and parts unchanged, everything else as JSON, `undefined` as `null`. */
 export function toContent(value: unknown): Content {
   if (typeof value === 'string') return value;
   if (isParts(value)) return value;
   return JSON.stringify(value ?? null) ?? 'null';
 }
 
-/** Parts of one result, so that many small ones can't be large together. */
+/** Maximum number of parts in one result, which bounds the total size of many small parts. */
 export const maxParts = 500;
 
 export function isParts(value: unknown): value is Extract<Content, unknown[]> {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every(
-      (part) => (part?.type === 'text' && typeof part.text === 'string') || (part?.type === 'image' && typeof part.url === 'string'),
-    )
-  );
+  return Array.isArray(value) && value.length > 0 && value.every(isPart);
+}
+
+function isPart(part: Partial<Part> | null | undefined): boolean {
+  switch (part?.type) {
+    case 'text':
+      return typeof part.text === 'string';
+    case 'image':
+      return typeof part.url === 'string';
+    case 'file':
+      return typeof part.url === 'string' && typeof part.mediaType === 'string';
+    default:
+      return false;
+  }
 }

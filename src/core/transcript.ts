@@ -1,31 +1,31 @@
 import type { Message } from './message';
 
 /**
- * The transcript lives in the workflow; activities receive only a reference to it and find the messages in their worker's cache,
- * or ask the workflow. A reference names a state of the transcript exactly: same epoch, length and hash, same messages.
+ * A reference to the transcript, which is in the workflow's state. Activities receive only the reference, and read the messages from their
+ * worker's cache or query the workflow. It identifies one state of the transcript exactly: same epoch, length and hash mean the same messages.
  */
 export interface TranscriptRef {
-  /** Rewrites so far: pruning and compaction begin a new epoch. */
+  /** Number of rewrites so far: each compaction begins a new epoch. */
   epoch: number;
   length: number;
   hash: string;
-  /** Tokens of the messages since the last model call, oldest first: the order in which deposits of this worker join what it has. */
+  /** Tokens of the messages from the last answer on, oldest first. They give the order in which a worker adds its own messages to its cache. */
   recent: string[];
 }
 
 export const emptyHash = '0';
 
-/** In workflow code a global is looked up anew at each use, which takes longer than the multiplication. */
+/** Workflow code looks a global up at each use, which takes longer than the multiplication. */
 const { imul } = Math;
 
-/** What tells a message from every other: two attempts at an answer share the id, not the token. */
+/** Returns a text that identifies a message uniquely: two attempts at an answer share the id, but not the token. */
 export function tokenOf(message: Message): string {
   return message.role === 'assistant' ? `${message.id}.${message.token ?? message.attempt}${message.revised ? 'r' : ''}` : message.id;
 }
 
 /**
- * Extends a rolling hash by one token. 53 bits (two multiply-and-shift lanes) are enough: ids are random, so a collision is an accident,
- * and within one thread an accident of one in 10^15. Plain arithmetic, so that it is the same in the workflow sandbox and outside.
+ * Extends a rolling hash by one token. 53 bits (two multiply-and-shift lanes) are enough: ids are random, so collisions happen only by chance,
+ * within one thread with a probability of about 1 in 10^15. Plain arithmetic, so that the result is the same inside and outside the sandbox.
  */
 export function extendHash(hash: string, token: string): string {
   let a = 0xdeadbeef;

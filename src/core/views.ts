@@ -1,17 +1,18 @@
 import { bounds } from './bounds';
+import { findCall, isCarriedOut, waits } from './calls';
 import { utf8Length } from './context/carry';
 import { limitWords } from './decide';
 import type { DurableEvent, PendingCall, RunStatus } from './event';
 import { excerpt } from './json';
 import { join } from './log';
 import { Markdown, markdown } from './markdown';
-import type { Message } from './message';
+import { type Message, toolCallsOf } from './message';
 import { printableLine } from './printable';
 import { activeRun, type CallState, type ThreadState } from './state';
 import { jsonBytes } from './text';
 import type { AskPolicy, CheckedCall, Verdict } from './tool';
 
-/** What waits for someone outside. */
+/** Returns everything that waits for someone outside. */
 export function pendingCalls(state: ThreadState): PendingCall[] {
   const run = activeRun(state);
   if (!run) return [];
@@ -49,7 +50,7 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
 
 function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
   const { id, name, phase, verdict, ask } = call;
-  if (phase !== 'awaiting-approval' && phase !== 'awaiting-output') return [];
+  if (!waits(call)) return [];
   const approval = phase === 'awaiting-approval';
   const policy = askPolicyOf(verdict, phase);
   const question = verdict.kind === 'external' && verdict.question;
@@ -60,7 +61,8 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       kind: approval ? 'approval' : question ? 'question' : 'output',
       toolCallId: id,
       name,
-      arguments: (approval && checked.arguments) || argumentsOf(state, id),
+      // A call that was approved is also carried out outside with the arguments that were shown, not with the model's text.
+      arguments: ((approval || call.approved) && checked.arguments) || argumentsOf(state, id),
       ...(policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
@@ -75,15 +77,15 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
   ];
 }
 
-/** What whoever is asked about a call is shown, where it is not the model's own text. */
+/** Returns what people who are asked about a call are shown, as far as it differs from the model's own text. */
 export function checkedCall({ verdict, editedArguments, checked }: CallState): CheckedCall {
   const known = editedArguments === undefined ? (verdict as CheckedCall) : checked;
   return { ...(known?.arguments !== undefined && { arguments: known.arguments }), ...(known?.digest && { digest: known.digest }) };
 }
 
-/** How a call that waits is asked about: for its approval, or for its output. */
+/** Returns the policy by which people are asked about a call in this phase: for its approval, or for its output. */
 export function askPolicyOf(verdict: Verdict, phase: CallState['phase']): AskPolicy | undefined {
-  if (phase === 'awaiting-approval') return verdict.kind === 'run' || verdict.kind === 'external' ? verdict.approval : undefined;
+  if (phase === 'awaiting-approval') return isCarriedOut(verdict) ? verdict.approval : undefined;
   return verdict.kind === 'external' ? verdict.ask : undefined;
 }
 
@@ -95,12 +97,12 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** The arguments that a call of the current turn runs with: the model's own text, unless a person edited them. */
+/** Returns the arguments that a call of the current turn runs with: the model's own text, unless a person or a hook edited them. */
 export function argumentsOf(state: ThreadState, callId: string): string {
-  const edited = state.run?.calls.find((call) => call.id === callId)?.editedArguments;
+  const edited = findCall(state.run, callId)?.editedArguments;
   if (edited !== undefined) return edited;
   const answer = state.messages.findLast((m) => m.role === 'assistant');
-  return (answer?.role === 'assistant' && answer.toolCalls.find((call) => call.id === callId)?.arguments) || '';
+  return (answer?.role === 'assistant' && toolCallsOf(answer.content).find((call) => call.id === callId)?.arguments) || '';
 }
 
 export function threadStatus(state: ThreadState): RunStatus | 'idle' {
@@ -109,10 +111,10 @@ export function threadStatus(state: ThreadState): RunStatus | 'idle' {
   return state.mode === 'conversation' && !activeRun(state) ? (state.queue.length > 0 ? 'queued' : 'idle') : state.run.status;
 }
 
-/** A page ends before this many bytes: a query result of 2 MiB is refused by the server, and a smaller one is sooner there. */
+/** Maximum bytes of a page. The server rejects a query result above 2 MiB, and a smaller one arrives sooner. */
 const pageBytes = 1_200_000;
 
-/** As many items as fit into a page; at least one, so that a reader always gets on. */
+/** Returns as many items as fit into a page, but at least one, so that a reader always makes progress. */
 export function page<T, R>(items: readonly T[], start: number, limit: number, show: (item: T) => R): { items: R[]; next: number } {
   const result: R[] = [];
   let bytes = 0;
@@ -137,7 +139,7 @@ export function messagePage(messages: readonly Message[], from: number): { messa
   return { messages: items, next, more: next < messages.length };
 }
 
-/** The summary line of a model step in the Web UI's history: what it is, before it runs. */
+/** The summary line of a model step in the Web UI's history. */
 export function modelSummary(turn: number, model: string, contextTokens: number): string {
   const context = contextTokens === 0 ? '' : ` · ${contextTokens < 1000 ? contextTokens : `${Math.round(contextTokens / 1000)}k`} context`;
   return lineOfHistory(`turn ${turn} · ${model}${context}`);
@@ -147,7 +149,7 @@ export function closingSummary(model: string): string {
   return lineOfHistory(`closing words · ${model}`);
 }
 
-/** Of the timer that bounds a wait. */
+/** The summary line of the timer that bounds a wait. */
 export function waitSummary({ kind, name }: Pick<PendingCall, 'kind' | 'name'>): string {
   return lineOfHistory(`${excerpt(name, 60)} waits for ${waitsFor[kind]}`);
 }
@@ -165,19 +167,19 @@ export function toolSummary(name: string, args: string): string {
   return fitting((chars) => Markdown.literal(`${excerpt(name, 60)} ${excerpt(begun, chars)}`));
 }
 
-/** The history shows the source of a line; what the server keeps it as is Markdown. */
+/** Formats a summary line. The server stores it as Markdown, but the Web UI's history shows its source. */
 function lineOfHistory(text: string): string {
   const line = printableLine(text.slice(0, 2 * bounds.summaryBytes));
   return fitting((chars) => Markdown.literal(excerpt(line, chars)));
 }
 
-/** A line of text, in Markdown that shows it as it is. */
+/** Formats a line of text as Markdown that renders as the text itself. */
 export function summary(text: string): string {
   const line = printableLine(text.slice(0, 2 * bounds.summaryBytes));
   return fitting((chars) => markdown`${excerpt(line, chars)}`);
 }
 
-/** The longest that the server takes, which counts bytes. */
+/** Returns the longest text within the server's limit, which is in bytes. */
 function fitting(source: (chars: number) => Markdown): string {
   for (let chars = 160; ; chars -= 10) {
     const text = source(chars).toString();

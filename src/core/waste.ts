@@ -1,11 +1,11 @@
-import { addUsage, type Message, textOf, type Usage } from './message';
+import { type AnswerPart, addUsage, type Message, textOf, type Usage } from './message';
 
-/** What attempts at a model call cost that came to nothing: they were aborted, broke off, or were lost with their worker. */
+/** The cost of attempts at a model call that produced no answer: they were aborted, interrupted, or lost with their worker. */
 export interface Waste {
   usage: Usage;
-  /** Where the model's price is known. */
+  /** US dollars, if the model's price is known. */
   costUsd?: number;
-  /** At least a part of it was never told by the provider: input and output are then a quarter of their characters. */
+  /** At least a part was not reported by the provider and is estimated: one token per four characters of input and output. */
   estimated?: true;
 }
 
@@ -23,10 +23,20 @@ export function tokensIn(characters: number): number {
   return Math.ceil(characters / 4);
 }
 
-/** Of what the model reads; images are not counted. */
+/** Number of characters that the model reads. Images and files are not counted. */
 export function charactersOf(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => {
-    const calls = message.role === 'assistant' ? message.toolCalls : [];
-    return sum + textOf(message.content).length + calls.reduce((n, { name, arguments: args }) => n + name.length + args.length, 0);
-  }, 0);
+  return messages.reduce(
+    (sum, message) => sum + (message.role === 'assistant' ? inAnswer(message.content) : textOf(message.content).length),
+    0,
+  );
+}
+
+function inAnswer(parts: readonly AnswerPart[]): number {
+  let sum = 0;
+  for (const part of parts) {
+    if ('text' in part) sum += part.text.length;
+    if (part.type === 'tool-call') sum += part.name.length + part.arguments.length;
+    if (part.type === 'hosted-tool') sum += JSON.stringify([part.input, part.output ?? '']).length;
+  }
+  return sum;
 }

@@ -4,14 +4,14 @@ import { isParts, maxParts } from './tool';
 
 export interface WrittenJson {
   text: string;
-  /** The text ends where there was no more room. */
+  /** Whether the text was cut at `maxChars`. */
   isCut: boolean;
 }
 
 /**
- * What `JSON.stringify` writes of a value, as far as `maxChars`: code of a user's may return a list of ten million rows, of which nobody
- * will see more than the beginning. Each part of the value is looked at once, and no more of it than is written. `undefined` for what
- * JSON has no way to write; throws what getters and `toJSON` throw, and `RangeError` where the value is nested too deeply or contains itself.
+ * Writes a value as `JSON.stringify` does, up to `maxChars` characters: a tool may return a list of ten million rows, of which only the beginning
+ * is shown. It reads each part of the value once, and no more than it writes. Returns `undefined` for values without a JSON form. Throws what
+ * getters and `toJSON` throw, `RangeError` if the value is nested too deeply, and `TypeError` if it contains itself.
  */
 export function writeJson(value: unknown, maxChars: number): WrittenJson | undefined {
   const writer = new JsonWriter(maxChars);
@@ -23,11 +23,11 @@ export function writeJson(value: unknown, maxChars: number): WrittenJson | undef
   return writer.written();
 }
 
-/** What the model sees of a value, as `toContent` says it, of one that may be endless. */
+/** Converts a value to what the model sees, as `toContent` does, with bounded size. */
 export function boundedContent(value: unknown): Content {
   if (typeof value === 'string') return value;
   if (Array.isArray(value)) {
-    // One more than there may be, so that whoever caps them sees that there are more.
+    // One more than allowed, so that the code that caps the parts sees that there are more.
     const first: unknown = value.slice(0, maxParts + 1);
     if (isParts(first)) return first;
   }
@@ -39,7 +39,7 @@ const full = Symbol('full');
 
 class JsonWriter {
   readonly #pieces: string[] = [];
-  /** What is being written: the value, and all that it is inside of. */
+  /** The objects being written: the current one and those that contain it. */
   readonly #around = new Set<object>();
   #room: number;
 
@@ -51,9 +51,9 @@ class JsonWriter {
     return { text: this.#pieces.join(''), isCut: this.#room < 0 };
   }
 
-  /** Whether there was something to write. */
+  /** Writes a value. Returns false if it has no JSON form. */
   write(given: unknown, key: string): boolean {
-    // A buffer of 50 MB makes a list of 50 million numbers of itself.
+    // Shortened first: a buffer of 50 MB would convert itself to a list of 50 million numbers.
     const value = ofOwnWords(this.#shortened(given), key);
     switch (typeof value) {
       case 'undefined':
@@ -61,7 +61,7 @@ class JsonWriter {
       case 'symbol':
         return false;
       case 'string':
-        // Cut first: escaped it is no shorter.
+        // Cut before escaping, which never makes it shorter.
         this.#add(JSON.stringify(value.length > this.#room ? value.slice(0, this.#room + 1) : value));
         return true;
       case 'object':
@@ -117,14 +117,14 @@ class JsonWriter {
   }
 }
 
-/** What a value says of itself for JSON. */
+/** Applies a value's `toJSON`, if it has one. */
 function ofOwnWords(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const { toJSON } = value as { toJSON?: unknown };
   return typeof toJSON === 'function' ? toJSON.call(value, key) : value;
 }
 
-/** `new String('…')` and the like, which are written as what is in them. */
+/** Whether a value is a boxed primitive such as `new String('…')`, which is written as its content. */
 function isBoxed(value: object): boolean {
   return ['[object String]', '[object Number]', '[object Boolean]', '[object BigInt]'].includes(Object.prototype.toString.call(value));
 }

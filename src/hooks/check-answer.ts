@@ -12,13 +12,13 @@ import { problemOfAsk } from './check-ask';
 
 export type Fields = Record<string, unknown>;
 
-/** What is wrong with a field, or nothing. */
+/** Returns the problem of a field, if any. */
 type Check = (value: unknown) => string | undefined;
 
-/** Merged answers are one payload, of which the server takes 2 MiB: the largest fields of one name stay below it together. */
+/** Merged answers are one payload, which the server limits to 2 MiB: the largest fields of one name together stay below that. */
 const maxInstructionBytes = 500_000;
 const maxWordBytes = 4_000;
-/** More than any answer may have: the fields say themselves which of them is too large. */
+/** More than any valid answer, so that the checks of the fields report which field is too large. */
 const mostChars = 2_500_000;
 
 const flag: Check = (value) => (typeof value === 'boolean' ? undefined : `must be true or false; it is ${show(value)}`);
@@ -30,18 +30,18 @@ const within =
     check(value) ?? (bytesOf(value) > max ? `has ${bytesOf(value)} bytes; at most ${max}` : undefined);
 
 const text = (max: number): Check =>
-  within(max, (value) => (typeof value === 'string' ? undefined : `must be a text; it is ${show(value)}`));
+  within(max, (value) => (typeof value === 'string' ? undefined : `must be a string; it is ${show(value)}`));
 
-/** An empty reason to block would read as none, and what was to be stopped would pass. */
+/** Rejects a blank text: an empty `block` would count as none, and let through what should be blocked. */
 const words = (max = maxWordBytes): Check =>
   within(max, (value) =>
-    typeof value === 'string' && value.trim() !== '' ? undefined : `must be a text with words in it; it is ${show(value)}`,
+    typeof value === 'string' && value.trim() !== '' ? undefined : `must be a string that is not blank; it is ${show(value)}`,
   );
 
 const args: Check = within(bounds.editedBytes, (value) => (isObject(value) ? undefined : `must be an object; it is ${show(value)}`));
 
 const contents: Check = within(bounds.messageBytes, (value) => {
-  if (!Array.isArray(value)) return `must be a list of what users say, each a text or parts; it is ${show(value)}`;
+  if (!Array.isArray(value)) return `must be a list of user messages, each a string or a list of parts; it is ${show(value)}`;
   const at = value.findIndex((content) => checkInput(content) !== undefined);
   return at === -1 ? undefined : `[${at}]: ${checkInput(value[at])}`;
 });
@@ -67,8 +67,8 @@ const checks: { [N in HookName]: Record<keyof HookAnswer[N], Check> } = {
 };
 
 /**
- * A hook's answer as plain JSON of its own, so that nothing the hook does later changes it; or why it is none. Nothing is the empty answer.
- * `cap` shortens what the model would see of a result.
+ * Validates a hook's answer, and returns a JSON copy, so that the hook can't change it later; or an error. No answer counts as an empty answer.
+ * `cap` shortens the content that the model receives.
  */
 export function checkAnswer(
   name: HookName,
@@ -78,14 +78,14 @@ export function checkAnswer(
   try {
     return check(name, value, cap);
   } catch (error) {
-    // A proxy that refuses to be looked at.
-    return { error: `returned nonsense: it can't be read (${messageOfThrown(error)})` };
+    // A proxy that throws when it is read.
+    return { error: `returned an invalid answer: it can't be read (${messageOfThrown(error)})` };
   }
 }
 
 function check(name: HookName, value: unknown, cap: (content: Content) => Content): { answer: Fields } | { error: string } {
   if (value === undefined || value === null) return { answer: {} };
-  const nonsense = (why: string) => ({ error: `returned nonsense: ${why}` });
+  const nonsense = (why: string) => ({ error: `returned an invalid answer: ${why}` });
   if (!isObject(value) || isBytes(value))
     return nonsense(`${Array.isArray(value) ? 'a list' : isBytes(value) ? 'bytes' : show(value)} is not an object`);
   let answer: Fields;
@@ -106,7 +106,7 @@ function check(name: HookName, value: unknown, cap: (content: Content) => Conten
   return answer.stop === true && answer.approved !== false ? nonsense('stop goes with approved: false') : { answer };
 }
 
-/** Without fields that are undefined, and with results as they may join the conversation. */
+/** A JSON copy without undefined fields, and with results in the form of message content. */
 function plain(name: HookName, value: Fields, cap: (content: Content) => Content): Fields {
   const { content, mockResult } = value;
   const results: Fields = {};
@@ -117,14 +117,14 @@ function plain(name: HookName, value: Fields, cap: (content: Content) => Content
   return wellFormedJson(JSON.parse(text) as Fields, bounds.payloadDepth);
 }
 
-/** The value itself, be it false or 0, unless the model would see too much of it. */
+/** The value itself (also `false` or 0), or its shortened content if it is too large for the model. */
 function short(value: unknown, cap: (content: Content) => Content): unknown {
   const whole = boundedContent(value);
   const capped = cap(whole);
   return isSame(capped, whole) ? value : capped;
 }
 
-/** A text, or parts, of which nothing was cut. */
+/** Whether nothing was cut from a text or parts. */
 function isSame(a: Content, b: Content): boolean {
   if (typeof a === 'string' || typeof b === 'string') return a === b;
   const said = (part: Content[number] | undefined) =>

@@ -3,12 +3,13 @@ import { bounds } from '../core/bounds';
 import { show } from '../core/check-input';
 import { bytesOf } from '../core/context/carry';
 import { isObject } from '../core/json';
+import { nameKey } from '../core/people';
 import type { AskPolicy } from '../core/tool';
 
 const namesWords = `a list of names, each of at most ${bounds.nameChars} characters and none of them invisible`;
 
 const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => boolean; what: string } } = {
-  reason: { is: isText, what: 'a text' },
+  reason: { is: isText, what: 'a string' },
   users: { is: arePeople, what: namesWords },
   groups: { is: arePeople, what: namesWords },
   approvers: { is: (value) => Number.isSafeInteger(value) && (value as number) >= 1, what: 'a whole number above 0' },
@@ -26,7 +27,7 @@ const fields: { [F in keyof Required<AskPolicy>]: { is: (value: unknown) => bool
   },
 };
 
-/** What is wrong with how people are to be asked, or nothing. */
+/** Returns the problem of an `ask` policy, if any. */
 export function problemOfAsk(value: unknown): string | undefined {
   if (!isObject(value)) return `must be an object that says how people are asked, such as { reason }; it is ${show(value)}`;
   for (const [name, given] of Object.entries(value)) {
@@ -35,9 +36,10 @@ export function problemOfAsk(value: unknown): string | undefined {
     if (!field.is(given)) return `has ${name}, which must be ${field.what}; it is ${show(given)}`;
   }
   const { users, groups = [], approvers = 1 } = value as AskPolicy;
-  // Nobody could ever give so many: the call would wait for good.
-  if (users && groups.length === 0 && approvers > new Set(users).size) {
-    return `wants ${approvers} approvers, and names ${new Set(users).size} users who may be one and no group`;
+  // So many approvals could never be given, and the call would wait forever.
+  const named = new Set(users?.map(nameKey)).size;
+  if (users && groups.length === 0 && approvers > named) {
+    return `needs ${approvers} approvers, but names only ${named} users and no group`;
   }
   return bytesOf(value) > bounds.askBytes ? `has ${bytesOf(value)} bytes; at most ${bounds.askBytes}` : undefined;
 }

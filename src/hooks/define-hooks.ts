@@ -5,23 +5,23 @@ import { excerpt, isObject } from '../core/json';
 import type { Message } from '../core/message';
 import { type HookHost, runRegistered } from './run-registered';
 
-/** What a hook is given beside its input. A hook may run twice for the same thing: effects are made harmless by these ids. */
+/** The second argument of a hook. A hook may run twice for the same occasion; use these ids to make its effects idempotent. */
 export interface HookContext<N extends HookName = HookName> {
   readonly hook: N;
   readonly agent: string;
   readonly threadId: string;
   readonly runId: string;
-  /** 0 before the first. */
+  /** 0 before the first turn. */
   readonly turn: number;
   /** Aborted at the hook's timeout and on cancel. */
   readonly signal: AbortSignal;
-  /** What the hooks before it answered, merged; empty where hooks run in parallel. A copy. */
+  /** A copy of the merged answers of the hooks before it; empty if hooks run in parallel. */
   readonly answer: HookAnswer[N];
-  /** The transcript, as of the step. A copy. */
+  /** A copy of the transcript at this step. */
   messages(): Promise<Message[]>;
-  /** Of `on:event`: the events it is told of. Rejects elsewhere. */
+  /** In `on:event`: the events in its range. Rejects in other hooks. */
   events(): Promise<DurableEvent[]>;
-  /** Whatever the worker was created with under this name; made once for the hooks of a step, on first use. Throws for an unknown name. */
+  /** Returns the worker's dependency of this name; created on first use, once for all hooks of a step. Rejects for an unknown name. */
   resolve<T>(name: string): Promise<T>;
   now(): Date;
 }
@@ -32,16 +32,16 @@ export type HookReturn<N extends HookName> = HookAnswer[N] | null | undefined | 
 export type HookFunction<N extends HookName> = (input: HookInput[N], ctx: HookContext<N>) => HookReturn<N> | Promise<HookReturn<N>>;
 
 /**
- * What follows when a hook throws, hangs or returns nonsense. `fail`: the run ends as failed. `warn`: the run goes on, and its log
- * tells of it. `ignore`: the run goes on, and nobody is told.
+ * What happens if a hook throws, times out or returns an invalid answer. `fail`: the run ends as failed. `warn`: the run continues, and its
+ * log reports the error. `ignore`: the run continues, and the error is not reported.
  */
 export type HookFailureMode = NonNullable<HookReport['mode']>;
 
 export interface HookDefinition<N extends HookName> {
-  /** By which the log names it; default `<name>#<position>`, such as `before:llm#1`. */
+  /** The hook's name in the log; default `<name>#<position>`, such as `before:llm#1`. */
   id?: string;
   run: HookFunction<N>;
-  /** Milliseconds, at most 300,000. Default 30,000. */
+  /** Timeout in milliseconds, at most 300,000. Default 30,000. */
   timeoutMs?: number;
   /** Default `warn`. */
   failure?: HookFailureMode;
@@ -52,19 +52,19 @@ export type HookDefinitions = {
 };
 
 export interface HooksOptions {
-  /** Hooks of one name run all at once. Default: one after another, in the order given. */
+  /** Whether hooks of one name run concurrently. Default: one after another, in the order given. */
   parallel?: boolean;
 }
 
-/** The hooks of an agent: checked and frozen. Made by `defineHooks` only. */
+/** The validated, frozen hooks of an agent. Created only by `defineHooks`. */
 export interface Hooks {
-  /** Of every name that has hooks, their ids in order. */
+  /** The ids of the hooks by name, in order. */
   ids(): Partial<Record<HookName, string[]>>;
-  /** Runs the hooks of one name. Rejects only when `host.signal` is aborted; what goes wrong in hooks is in the reports. */
+  /** Runs the hooks of one name. Rejects only if `host.signal` is aborted; errors of hooks are in the reports. */
   run<N extends HookName>(name: N, input: HookInput[N], host: HookHost): Promise<{ answer: HookAnswer[N]; reports: HookReport[] }>;
 }
 
-/** A hook as the engine keeps it. */
+/** A validated hook with its defaults. */
 export interface RegisteredHook {
   id: string;
   run: (input: never, ctx: never) => unknown;
@@ -73,16 +73,16 @@ export interface RegisteredHook {
 }
 
 const defaultTimeoutMs = 30_000;
-/** A hook is code, not a person: who must be waited for is asked by `approve:tool` with `ask`, which costs nothing while it waits. */
+/** Hooks must not wait for people: `approve:tool` asks them with `ask`, which uses no worker while it waits. */
 const longestTimeoutMs = 300_000;
-/** Of the hooks of one name, which are one step: its own timeout (workflows/activity-options.ts) must not come before theirs. */
+/** For all hooks of one name, which are one step: the step's own timeout (workflows/activity-options.ts) must be longer. */
 const longestTogetherMs = 540_000;
 const maxPerName = 10;
 const failureModes: readonly HookFailureMode[] = ['fail', 'warn', 'ignore'];
 
-/** Checks hooks and fills in their defaults. Throws `TypeError` that names every problem. */
+/** Defines hooks: validates them and applies defaults. Throws `TypeError` that names every problem. */
 export function defineHooks(definitions: HookDefinitions, options: HooksOptions = {}): Hooks {
-  if (!isObject(definitions)) throw new TypeError(`defineHooks: give an object of hooks by their names; it is ${show(definitions)}.`);
+  if (!isObject(definitions)) throw new TypeError(`defineHooks: pass an object of hooks by name; it is ${show(definitions)}.`);
   const problems = problemsOfOptions(options);
   const registered = new Map<HookName, readonly RegisteredHook[]>();
   for (const [name, given] of Object.entries(definitions)) {
@@ -107,7 +107,7 @@ export function defineHooks(definitions: HookDefinitions, options: HooksOptions 
   });
 }
 
-/** One hook with its defaults; what is wrong with it joins `problems`. */
+/** Returns one hook with its defaults, and adds its problems to `problems`. */
 function check(name: HookName, given: unknown, at: number, problems: string[]): RegisteredHook {
   const definition: Record<string, unknown> = isObject(given) ? given : { run: given };
   const { id = `${name}#${at + 1}`, run, timeoutMs = defaultTimeoutMs, failure = 'warn', ...rest } = definition;
@@ -149,7 +149,7 @@ function tooLong(name: HookName, hooks: readonly RegisteredHook[], options: Hook
     : [];
 }
 
-/** Errors in a row are counted by id, so an id must name one hook. */
+/** Consecutive errors are counted by id, so an id must be unique. */
 function sameIds(hooks: readonly RegisteredHook[]): string[] {
   const seen = new Set<string>();
   return hooks.flatMap(({ id }) => {
@@ -168,7 +168,7 @@ function unknownName(name: string): string {
   return `${excerpt(name, 100)}: is not a hook${meant ? `; did you mean '${meant}'?` : ''} Known: ${hookNames.join(', ')}`;
 }
 
-/** The name most likely meant: the one that shares most pairs of letters, whatever stands between the words (`beforeLLM`, `pre-llm`). */
+/** The most similar name: the one that shares most pairs of letters, whatever separates its words (`beforeLLM`, `pre-llm`). */
 function closestName(name: string): HookName | undefined {
   const wanted = pairs(name);
   let best: HookName | undefined;

@@ -1,27 +1,27 @@
 import { show } from '../core/check-input';
 import type { DurableEvent } from '../core/event';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
-import { excerpt } from '../core/json';
+import { excerpt, isObject } from '../core/json';
 import type { Content, Message } from '../core/message';
 import { checkAnswer, type Fields } from './check-answer';
 import type { HookContext, RegisteredHook } from './define-hooks';
 import { mergeAnswers, refusal } from './merge-answers';
 
-/** What the place that runs hooks supplies; `HookContext` is made of it. */
+/** What the caller of the hooks supplies for the `HookContext`. */
 export interface HookHost {
   agent: string;
   threadId: string;
   runId: string;
   turn: number;
-  /** Aborts when the run is cancelled or the worker gives up. */
+  /** Aborted when the run is cancelled or the worker shuts down. */
   signal: AbortSignal;
-  /** Ids of hooks that failed too often. */
+  /** Ids of disabled hooks, which failed too often. */
   disabled?: readonly string[];
   messages?(): Promise<readonly Message[]>;
-  /** The events from one number to another, both included. */
+  /** The events from one sequence number to another, both included. */
   events?(from: number, to: number): Promise<readonly DurableEvent[]>;
   resolve?(name: string): Promise<unknown>;
-  /** What a result may bring into the conversation; default: all of it. */
+  /** Limits the content of a result. Default: no limit. */
   cap?(content: Content): Content;
   now?(): Date;
 }
@@ -38,7 +38,7 @@ interface End {
   answer: Fields | undefined;
 }
 
-/** Runs hooks and merges what they answer. Rejects with the reason of `host.signal` when that is aborted, without waiting for hooks that don't heed it. */
+/** Runs hooks and merges their answers. If `host.signal` is aborted, rejects with its reason, without waiting for hooks that ignore it. */
 export async function runRegistered<N extends HookName>(
   hooks: readonly RegisteredHook[],
   occasion: Occasion<N>,
@@ -49,7 +49,7 @@ export async function runRegistered<N extends HookName>(
   const reports: HookReport[] = [];
   let answer: Fields = {};
   for (const [at, hook] of active.entries()) {
-    // One after another or all at once, the merged answer is the same: what follows a skip does not count.
+    // Sequential and parallel hooks give the same merged answer: answers after a skip don't count.
     const end = together?.[at] ?? (answer.skip === true ? undefined : await attempt(hook, occasion, answer));
     if (!end) break;
     reports.push(end.report);
@@ -58,7 +58,7 @@ export async function runRegistered<N extends HookName>(
   return { answer: answer as HookAnswer[N], reports };
 }
 
-/** Hooks that are never left out, however often they fail: without them what they guard against would pass unseen. */
+/** Hooks that are never disabled, however often they fail: without them, unchecked content would pass. */
 function isGuard(name: HookName, { failure }: RegisteredHook): boolean {
   return name === 'approve:tool' || failure === 'fail';
 }
@@ -80,7 +80,7 @@ async function attempt<N extends HookName>(hook: RegisteredHook, occasion: Occas
   return { report: { id: hook.id, durationMs, ...(answered.length > 0 && { answered }) }, answer: checked.answer };
 }
 
-/** The hook's own doing, within its timeout. */
+/** Runs the hook's function, within its timeout. */
 async function run<N extends HookName>(
   hook: RegisteredHook,
   { name, input, host }: Occasion<N>,
@@ -94,9 +94,9 @@ async function run<N extends HookName>(
   const timer = setTimeout(() => controller.abort(new Error(`Hook '${hook.id}' ${late}.`)), hook.timeoutMs);
   try {
     const ctx = contextOf(name, input, host, answer, controller.signal);
-    // A copy for each: what one hook does to its input, another must not see.
+    // A copy for each hook, so that no hook sees another's changes to the input.
     const end = await untilAborted(
-      settle(() => hook.run(structuredClone(input) as never, ctx as never)),
+      settle(() => hook.run(withEdits(structuredClone(input), answer) as never, ctx as never)),
       controller.signal,
     );
     host.signal.throwIfAborted();
@@ -107,7 +107,13 @@ async function run<N extends HookName>(
   }
 }
 
-/** Never rejects, so a hook that fails long after it was given up on disturbs nobody. */
+/** Replaces the model's arguments by those of an earlier hook. */
+function withEdits<Input>(input: Input, { args }: Fields): Input {
+  if (args === undefined || !isObject(input) || !isObject(input.call)) return input;
+  return { ...input, call: { ...input.call, arguments: JSON.stringify(args) } };
+}
+
+/** Never rejects, so that a hook that fails after it was abandoned causes no unhandled rejection. */
 async function settle(work: () => unknown): Promise<{ value: unknown } | { error: string }> {
   try {
     return { value: await work() };
@@ -131,7 +137,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 function contextOf<N extends HookName>(name: N, input: HookInput[N], host: HookHost, answer: Fields, signal: AbortSignal): HookContext<N> {
-  const missing = (what: string) => Promise.reject(new Error(`${what} can't be had here`));
+  const missing = (what: string) => Promise.reject(new Error(`${what} is not available here`));
   return {
     hook: name,
     agent: host.agent,
@@ -141,11 +147,11 @@ function contextOf<N extends HookName>(name: N, input: HookInput[N], host: HookH
     signal,
     answer: structuredClone(answer) as HookAnswer[N],
     now: host.now ?? (() => new Date()),
-    messages: async () => structuredClone([...(await (host.messages?.() ?? missing('The messages')))]),
+    messages: async () => structuredClone([...(await (host.messages?.() ?? missing('ctx.messages()')))]),
     async events() {
-      if (name !== 'on:event') throw new Error(`ctx.events() is for on:event, which is told of events; this is ${name}`);
+      if (name !== 'on:event') throw new Error(`ctx.events() is only available in on:event; this is ${name}`);
       const { from, to } = input as HookInput['on:event'];
-      return structuredClone([...(await (host.events?.(from, to) ?? missing('The events')))]);
+      return structuredClone([...(await (host.events?.(from, to) ?? missing('ctx.events()')))]);
     },
     resolve: <T>(dependency: string) => (host.resolve?.(dependency) ?? missing(`Dependency '${dependency}'`)) as Promise<T>,
   };
@@ -158,7 +164,7 @@ function wordsOf(thrown: unknown): string {
     if (typeof message === 'string' && message !== '') return message;
     return typeof name === 'string' && name !== '' ? name : `threw ${show(thrown)}`;
   } catch {
-    // Anything can be thrown, also what can't even be looked at.
-    return 'threw what has no words';
+    // A thrown value may be unreadable.
+    return "threw a value that can't be read";
   }
 }

@@ -1,35 +1,39 @@
-import type { ModelSettings } from '../core/agent';
+import type { HostedTool, ModelSettings } from '../core/agent';
 import type { FailureKind } from '../core/failure';
 import type { JsonObject } from '../core/json';
-import type { FinishReason, Message, ToolCall, Usage } from '../core/message';
+import type { AnswerPart, FinishReason, Message, Usage } from '../core/message';
 import type { ToolSpec } from '../core/tool';
 
-/** Everything a model is told. `model` is the provider's own name, without our `provider/` prefix. */
+/**
+ * The input of one model call. `model` is the provider's own name, without the `provider/` prefix. Reasoning and opaque data in `messages`
+ * come only from this provider and a model of the same family; data of others is removed beforehand (`own-data.ts`).
+ */
 export interface ModelRequest {
   model: string;
   instructions: string;
   messages: readonly Message[];
   tools: readonly ToolSpec[];
-  /** The answer is to be JSON that fits this schema. */
+  /** Tools that the provider runs itself. If the provider doesn't offer one, the call fails as `bad-request`. */
+  hostedTools?: readonly HostedTool[];
+  /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
 }
 
-/** What arrives while the model speaks. For the eye only: the answer is the truth. */
+/** A fragment of an answer while it is streamed. For display only: the complete `ModelAnswer` is authoritative. */
 export type ModelDelta =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
   | { type: 'tool-call'; index: number; id?: string; name?: string; arguments?: string };
 
-/** One whole answer, normalised. Ids and names of tool calls are as the provider sent them; arguments are the model's own text. */
+/**
+ * One complete answer, normalised. Ids and names of tool calls are as the provider sent them; an id is empty if the provider sent none.
+ * Arguments are the model's own text.
+ */
 export interface ModelAnswer {
-  text: string;
-  refusal?: string;
-  toolCalls: ToolCall[];
+  parts: AnswerPart[];
   finishReason: FinishReason;
   usage: Usage;
-  /** What the provider must see again in the next request. */
-  opaque?: JsonObject;
 }
 
 export interface ModelCallOptions {
@@ -37,13 +41,15 @@ export interface ModelCallOptions {
   onDelta?: (delta: ModelDelta) => void;
 }
 
-/** A provider of models: one HTTP request a call, always streamed, no retries of its own. */
+/** A provider of models. Each call is one streamed HTTP request, without retries. */
 export interface ModelProvider {
-  /** Throws `ModelFailure`, and nothing else; when `signal` aborts, the signal's reason. */
+  /** Models of one family accept each other's opaque data. Default: each model is a family of its own. */
+  family?(model: string): string;
+  /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */
   call(request: ModelRequest, options: ModelCallOptions): Promise<ModelAnswer>;
 }
 
-/** Why a model call failed, in words that are safe to show: no key, no provider-internal ids. */
+/** A failed model call. Its message is safe to show: it contains no key and no internal ids of the provider. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
 

@@ -3,41 +3,44 @@ import { calcPrice } from '@pydantic/genai-prices';
 import { z } from 'zod';
 import type { Usage } from '../core/message';
 
-/** A model's price in US dollars for a million tokens, and what it takes at once. */
+/** A model's price in US dollars per million tokens, and its context window. */
 export interface ModelPrice {
   inputPerMillion: number;
-  /** Default: as any other input. */
+  /** Default: `inputPerMillion`. */
   cachedInputPerMillion?: number;
+  /** For input that is written to the provider's cache. Default: `inputPerMillion`. */
+  cacheWritePerMillion?: number;
   outputPerMillion: number;
   /** Tokens. */
   contextWindow?: number;
 }
 
-/** What models cost and hold, as far as it is known. `model` is the provider's own name, `provider` the one that it is registered under. */
+/** Prices and context windows of models. `model` is the provider's own name, `provider` the name under which the provider is registered. */
 export interface Prices {
-  /** US dollars, never below zero; `undefined` where no price is known. */
+  /** US dollars, never negative; `undefined` if no price is known. */
   cost(model: string, provider: string, usage: Usage): number | undefined;
-  /** Tokens; `undefined` where it is not known. */
+  /** Tokens; `undefined` if not known. */
   contextWindow(model: string, provider: string): number | undefined;
 }
 
 export interface PricesOptions {
-  /** By `provider/model`; they win over the list that comes with the package. A text is the path of a JSON file that holds them. */
+  /** Keyed by `provider/model`; they override the list in the package. A string is the path of a JSON file with such an object. */
   overrides?: string | Readonly<Record<string, ModelPrice>>;
 }
 
 const dollars = z.number().min(0);
 const overridesSchema = z.record(
-  z.string().regex(/^[^/\s]+\/\S+$/, "is no 'provider/model'"),
+  z.string().regex(/^[^/\s]+\/\S+$/, "is not of the form 'provider/model'"),
   z.strictObject({
     inputPerMillion: dollars,
     cachedInputPerMillion: dollars.optional(),
+    cacheWritePerMillion: dollars.optional(),
     outputPerMillion: dollars,
     contextWindow: z.number().int().positive().optional(),
   }),
 );
 
-/** Throws an `Error` that names the file and every entry that is not right. */
+/** Creates the price list. Throws an `Error` that names the file and every invalid entry. */
 export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
   const own = new Map(Object.entries(typeof overrides === 'string' ? fileOf(overrides) : checked('overrides', overrides)));
   return Object.freeze({
@@ -45,9 +48,10 @@ export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
       const tokens = sane(usage);
       const price = own.get(`${provider}/${model}`);
       if (!price) return listed(model, provider, tokens)?.total_price;
-      const { inputPerMillion, cachedInputPerMillion = inputPerMillion, outputPerMillion } = price;
-      const { input_tokens: input, cache_read_tokens: cached, output_tokens: output } = tokens;
-      return ((input - cached) * inputPerMillion + cached * cachedInputPerMillion + output * outputPerMillion) / 1e6;
+      const { inputPerMillion, cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion, outputPerMillion } = price;
+      const { input_tokens: input, cache_read_tokens: cached, cache_write_tokens: written, output_tokens: output } = tokens;
+      const fresh = (input - cached - written) * inputPerMillion;
+      return (fresh + cached * cachedInputPerMillion + written * cacheWritePerMillion + output * outputPerMillion) / 1e6;
     },
     contextWindow(model: string, provider: string) {
       return own.get(`${provider}/${model}`)?.contextWindow ?? listed(model, provider, {})?.model.context_window;
@@ -55,15 +59,18 @@ export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
   });
 }
 
-/** Models that the list does not have, so that not all of it is looked through anew with every call. */
+/** Providers that offer the models of another provider. */
+const sameModels: Readonly<Record<string, string>> = { 'openai-responses': 'openai' };
+
+/** Models that are not in the list. Remembered, so that the whole list is not searched again for each call. */
 const unlisted = new Set<string>();
 
-/** What the list has of a model. It may not know it, or not be able to reckon with what it knows; without a provider it would guess. */
+/** Looks a model up in the list. Returns `null` if the list lacks the model or can't compute a price. Without a provider the list would guess. */
 function listed(model: string, provider: string, tokens: Record<string, number>): ReturnType<typeof calcPrice> {
   const name = `${provider}/${model}`;
   if (provider === '' || unlisted.has(name)) return null;
   try {
-    const found = calcPrice(tokens, model, { providerId: provider });
+    const found = calcPrice(tokens, model, { providerId: Object.hasOwn(sameModels, provider) ? sameModels[provider] : provider });
     if (!found) unlisted.add(name);
     return found;
   } catch {
@@ -71,15 +78,21 @@ function listed(model: string, provider: string, tokens: Record<string, number>)
   }
 }
 
-/** Providers report what they like: a cost must come of it that can be added to others. */
-function sane({ inputTokens, cachedInputTokens, outputTokens }: Usage) {
+/** Sanitizes token counts as reported by a provider, so that the computed cost is a finite, non-negative number. */
+function sane({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens }: Usage) {
   const count = (value: number) => (Number.isFinite(value) && value > 0 ? value : 0);
   const input = count(inputTokens);
-  return { input_tokens: input, cache_read_tokens: Math.min(count(cachedInputTokens), input), output_tokens: count(outputTokens) };
+  const cached = Math.min(count(cachedInputTokens), input);
+  return {
+    input_tokens: input,
+    cache_read_tokens: cached,
+    cache_write_tokens: Math.min(count(cacheWriteTokens), input - cached),
+    output_tokens: count(outputTokens),
+  };
 }
 
 function fileOf(path: string): Record<string, ModelPrice> {
-  const where = `The file of prices ${JSON.stringify(path)}`;
+  const where = `The price file ${JSON.stringify(path)}`;
   const why = (error: unknown) => (error as Error | undefined)?.message ?? String(error);
   let text: string;
   try {
@@ -104,8 +117,8 @@ function checked(where: string, value: unknown): Record<string, ModelPrice> {
     return `- ${[...issue.path.map((key) => JSON.stringify(key)), ''].join(' ').replace(/ $/, ': ')}${words}`;
   });
   const shape =
-    '{ "provider/model": { "inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "outputPerMillion": 10, "contextWindow": 400000 } }';
+    '{ "provider/model": { "inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "cacheWritePerMillion": 1.25, "outputPerMillion": 10, "contextWindow": 400000 } }';
   throw new Error(
-    `${where} is not right. It must be ${shape}, in US dollars; cachedInputPerMillion and contextWindow may be left out:\n${problems.join('\n')}`,
+    `${where} is not valid. It must be ${shape}, in US dollars; cachedInputPerMillion, cacheWritePerMillion and contextWindow may be left out:\n${problems.join('\n')}`,
   );
 }

@@ -1,17 +1,30 @@
+import { type AnthropicOptions, anthropic } from './anthropic/client';
+import { type GoogleOptions, google } from './google/client';
 import { ModelFailure, type ModelProvider } from './model';
 import { type OpenAiOptions, openAi } from './openai/client';
+import { openAiResponses } from './openai-responses/client';
+
+export interface ResolvedModel {
+  provider: ModelProvider;
+  /** The provider's own name for the model. */
+  model: string;
+  /** The name that the provider is registered under. */
+  providerName: string;
+  /** Models of the same provider and family accept each other's opaque data. */
+  family: string;
+}
 
 export interface Models {
   /**
-   * `openai/gpt-5` is model `gpt-5` of provider `openai`. A name whose prefix is no provider's goes whole to the default provider,
-   * because compatible servers have names like `meta/llama-3`. Throws `ModelFailure` where there is nothing to call.
+   * Resolves `openai/gpt-5` to model `gpt-5` of provider `openai`. If the prefix is not a registered provider, the whole name goes to the
+   * default provider, because compatible servers have names like `meta/llama-3`. Throws `ModelFailure` if no model or provider matches.
    */
-  resolve(name: string): { provider: ModelProvider; model: string; providerName?: string };
+  resolve(name: string): ResolvedModel;
 }
 
 const defaultProvider = 'openai';
 
-export function createModels(providers: Record<string, ModelProvider>): Models {
+export function createModels(providers: Readonly<Record<string, ModelProvider>>): Models {
   const known = new Map(Object.entries(providers));
   return {
     resolve(name) {
@@ -29,12 +42,24 @@ export function createModels(providers: Record<string, ModelProvider>): Models {
         const names = [...known.keys()].join(', ') || 'none';
         throw new ModelFailure('bad-request', `No provider for model '${name}'. Registered providers: ${names}. Write provider/model.`);
       }
-      return { provider, model, providerName: named ? name.slice(0, slash) : defaultProvider };
+      return { provider, model, providerName: named ? name.slice(0, slash) : defaultProvider, family: provider.family?.(model) ?? model };
     },
   };
 }
 
-/** The providers there are without any set-up beyond the configuration. */
-export function defaultModels(config: { openai?: OpenAiOptions } = {}): Models {
-  return createModels({ openai: openAi(config.openai) });
+export interface VendorOptions {
+  openai?: OpenAiOptions;
+  anthropic?: AnthropicOptions;
+  google?: GoogleOptions;
+}
+
+/** The built-in providers with their options, plus `providers`, which override built-in ones of the same name. */
+export function defaultModels(options: VendorOptions = {}, providers: Readonly<Record<string, ModelProvider>> = {}): Models {
+  return createModels({
+    openai: openAi(options.openai),
+    'openai-responses': openAiResponses(options.openai),
+    anthropic: anthropic(options.anthropic),
+    google: google(options.google),
+    ...providers,
+  });
 }

@@ -4,10 +4,10 @@ import { grownText } from '../core/text';
 type Delta = EphemeralEvent<'thread.message.delta'>;
 type Progress = EphemeralEvent<'agent.tool.progress'>;
 
-/** What is kept of a long text at least: so much of its end. */
+/** Minimum number of characters that are kept of the end of a long text. */
 const longestText = 16_000;
 
-/** What each step under way has said so far, for whoever comes later. */
+/** The text so far of each running step, for readers that join later. */
 export class StepsUnderWay {
   readonly #threads = new Map<string, Map<string, Delta | Progress>>();
 
@@ -31,7 +31,7 @@ export class StepsUnderWay {
     this.#threads.set(event.threadId, steps.set(step, event));
   }
 
-  /** The text so far; undefined for a delta of an attempt that a later one has made void. */
+  /** Returns the text so far as one delta; undefined for a delta of an attempt that a later one has replaced. */
   #grown(event: Delta): Delta | undefined {
     const { messageId, turn, attempt, index, contentChunk, reasoningChunk } = event.data;
     const known = this.#threads.get(event.threadId)?.get(messageId) as Delta | undefined;
@@ -48,7 +48,7 @@ export class StepsUnderWay {
         index,
         ...(text !== undefined && { contentChunk: text }),
         ...(reasoning !== undefined && { reasoningChunk: reasoning }),
-        // Whoever comes now may have seen another attempt before.
+        // A reader that joins now may have seen an earlier attempt.
         ...(attempt > 1 && { restart: true }),
         snapshot: true,
       },

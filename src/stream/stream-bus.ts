@@ -2,23 +2,23 @@ import type { EphemeralEvent } from '../core/event';
 import { StepsUnderWay } from './steps-under-way';
 
 /**
- * What rides beside the log: an ephemeral event, or word that the log may have grown, with the message or tool call whose step is over.
- * Losing any of it loses nothing.
+ * An item of the side channel: a live event, or `grown`, a notice that the log may have new events. `ended` is the message or tool call whose
+ * step is over. A lost item loses no recorded information.
  */
 export type StreamItem = { kind: 'event'; event: EphemeralEvent } | { kind: 'grown'; threadId: string; ended?: string };
 
 export interface StreamBus {
   publish(item: StreamItem): void;
   /**
-   * Items of one thread from now on. A bus that knows what the steps under way have said so far begins with that, as snapshots. Returns how
-   * to stop.
+   * Calls `listener` with each item of a thread from now on. A bus that has the text of running steps begins with it, as snapshots. Returns a
+   * function that ends the subscription.
    */
   subscribe(threadId: string, listener: (item: StreamItem) => void): () => void;
 }
 
 type Listener = (item: StreamItem) => void;
 
-/** For worker and readers in one process. Keeps the growing text of the steps under way, for readers that come later. */
+/** A bus for a worker and readers in one process. Keeps the growing text of running steps, for readers that join later. */
 export function inProcessBus(): StreamBus {
   const listeners = new Map<string, Set<Listener>>();
   const steps = new StepsUnderWay();
@@ -35,7 +35,7 @@ export function inProcessBus(): StreamBus {
       for (const event of steps.of(threadId)) tell(listener, { kind: 'event', event });
       return () => {
         own.delete(listener);
-        // Stopped twice, this may be a set that nobody has any more, and another one has taken its place.
+        // After a second call, `own` may be an old set that another one has replaced.
         if (own.size === 0 && listeners.get(threadId) === own) listeners.delete(threadId);
       };
     },

@@ -1,4 +1,4 @@
-/** What users need to test their agents: a model that says what it is told to, on the wire, and the replay of what their threads did. */
+/** Helpers to test agents: a scripted model server, and the replay of recorded histories. */
 export { type History, historyFromJson, historyToJson, type RecordedHistory, readHistoryFile, writeHistoryFile } from './history-file';
 export * from './model-server';
 export { type Divergence, type Replayable, type ReplayOptions, type ReplayReport, replayHistories } from './replay';

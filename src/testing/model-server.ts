@@ -5,7 +5,7 @@ import { fail, type Reply, type ScriptedCall, type StreamReply } from './model-r
 
 export * from './model-replies';
 
-/** A message as the client put it on the wire. */
+/** A message as the client sent it. */
 export interface WireMessage {
   role: string;
   content?: string | null | { type: string; text?: string; image_url?: { url: string; detail?: string } }[];
@@ -22,22 +22,22 @@ export interface WireRequest {
   [key: string]: unknown;
 }
 
-/** What a script decides on. */
+/** A request, as a script receives it. */
 export interface ScriptRequest {
   body: WireRequest;
   messages: WireMessage[];
-  /** Requests before this one, to this server. */
+  /** The number of requests to this server before this one. */
   n: number;
-  /** Assistant messages in this request: 0 for the first answer of a conversation. A retried request has the same turn. */
+  /** The number of assistant messages in this request: 0 for the first answer of a conversation. A retried request has the same turn. */
   turn: number;
   /** The text of the first user message, to tell conversations apart. */
   input: string;
 }
 
 /**
- * What the server answers. A list answers by order of arrival, so a request that is sent again gets the next step: right for tests of
- * retries, wrong for anything that may be killed and restarted. A function of the request is stateless; `byTurn` is the usual one.
- * It may be async: a test can hold a request back until it is ready.
+ * Defines the server's replies. A list replies in order of arrival, so a repeated request gets the next reply: use it to test retries, but not for
+ * programs that may be killed and restarted. A function of the request is stateless; usually it is `byTurn`. It may be async, so that a test can delay
+ * a reply until it is ready.
  */
 export type Script = Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>);
 
@@ -45,11 +45,11 @@ export interface RecordedRequest {
   body: WireRequest;
   headers: IncomingMessage['headers'];
   turn: number;
-  /** When it had arrived, in epoch milliseconds. */
+  /** When the request arrived, in epoch milliseconds. */
   at: number;
-  /** When the client hung up before the answer was complete. */
+  /** When the client disconnected, if the reply was not complete. Epoch milliseconds. */
   closedEarlyAt?: number;
-  /** Resolves when it is over, with whoever ended it: the client early, the server by design (`cut`, `stop`), or both in good order. */
+  /** Resolves when the connection ends: `by-client` (early), `by-server` (by `cut` or `stop`), or `complete`. */
   closed: Promise<'by-client' | 'by-server' | 'complete'>;
 }
 
@@ -57,18 +57,18 @@ export interface ModelServer {
   /** The base URL for clients, ending in `/v1`. */
   url: string;
   requests: RecordedRequest[];
-  /** Steps of a list that no request asked for. Always 0 for a function. */
+  /** The number of replies of a list that were not used. Always 0 for a function. */
   unused(): number;
-  /** Drops what is open. May be called twice. */
+  /** Closes the server and all open connections. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Replies by turn: the first to a request without assistant messages, the second to one with one, … */
+/** Replies by turn: the first reply for a request without assistant messages, the second for a request with one, and so on. */
 export function byTurn(replies: Reply[]): (request: ScriptRequest) => Reply {
   return ({ turn }) => replies[turn] ?? outOfScript(`the script has ${replies.length} turns, and this request is of turn ${turn + 1}`);
 }
 
-/** An OpenAI-compatible server on loopback that says what it is told to, without latency. For tests, demonstrations and measurements. */
+/** Starts an OpenAI-compatible server on loopback with scripted replies and no latency, for tests, demonstrations and measurements. */
 export async function startModelServer(script: Script, options: { port?: number } = {}): Promise<ModelServer> {
   const requests: RecordedRequest[] = [];
   const open = new Set<ServerResponse>();
@@ -77,7 +77,7 @@ export async function startModelServer(script: Script, options: { port?: number 
     res.once('close', () => open.delete(res));
     void serve(req, res, script, requests).catch((error) => send(res, outOfScript(`the script threw: ${error?.message ?? error}`)));
   });
-  // A client's pooled connection must not be closed between two requests: that would be a failure nobody scripted.
+  // A client's pooled connection must not be closed between two requests: that would be a failure outside the script.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -145,7 +145,7 @@ async function stream(res: ServerResponse, reply: StreamReply, payloads: string[
     res.end(events.join(''));
     return;
   } else {
-    // Headers must be on their way even when there is nothing to say.
+    // Headers are sent even if no event follows.
     res.flushHeaders();
     await new Promise((resolve) => res.write(events.join('') || ': nothing yet\n\n', resolve));
   }
@@ -157,7 +157,7 @@ async function stream(res: ServerResponse, reply: StreamReply, payloads: string[
   }
 }
 
-/** The `data:` payloads of a reply, in the provider's own shape and order. */
+/** The `data:` payloads of a reply, in the provider's format and order. */
 function sseEvents(reply: StreamReply, body: WireRequest, bodyText: string): string[] {
   // The same request gets the same ids, so that a retry is indistinguishable from the first attempt.
   const hash = createHash('sha1').update(bodyText).digest('hex').slice(0, 10);
@@ -187,7 +187,7 @@ function argumentsOf(call: ScriptedCall): string {
   return call.rawArguments ?? JSON.stringify(call.args ?? {});
 }
 
-/** About four characters a token, for request and answer alike; constant for the same input. */
+/** The estimated usage, at about four characters a token for request and answer. Constant for the same input. */
 function usageOf(reply: StreamReply, bodyText: string): object {
   const said = [reply.reasoning, reply.text, reply.refusal, ...(reply.calls ?? []).map((call) => call.name + argumentsOf(call))].join('');
   const prompt = reply.usage?.promptTokens ?? Math.ceil(bodyText.length / 4);
@@ -201,7 +201,7 @@ function usageOf(reply: StreamReply, bodyText: string): object {
   };
 }
 
-/** Status 400, because no client retries it: a mistake in a script must end the test, not slow it down. */
+/** Status 400, which no client retries, so that a mistake in a script ends the test instead of slowing it down. */
 function outOfScript(message: string): Reply {
   return fail(400, { message: `scripted model server: ${message}`, type: 'script_error' });
 }
@@ -230,7 +230,7 @@ async function readBody(req: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Waits, but no longer than the client does. */
+/** Waits, but not longer than the client stays connected. */
 function pause(ms: number, res: ServerResponse): Promise<void> {
   if (res.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

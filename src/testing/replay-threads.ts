@@ -1,41 +1,42 @@
 import type { LonghaulClient } from '../client';
 import { grpc, grpcCode } from '../client/errors';
 import { explainList, ofThreads } from '../client/list-filter';
+import { executions } from '../client/listed-threads';
 import { persist } from '../client/persist';
 import type { History } from './history-file';
 import { type Replayable, type ReplayOptions, type ReplayReport, replayHistories } from './replay';
 
 export interface Execution {
   workflowId: string;
-  /** Default: the newest one. */
+  /** Temporal's run id of the execution. Default: the newest one. */
   runId?: string;
 }
 
 export interface Whose {
   client: LonghaulClient;
-  /** A list filter of Temporal's, such as `ExecutionStatus = 'Running'`. Default: every thread of the namespace, open or closed. */
+  /** A list filter of Temporal, such as `ExecutionStatus = 'Running'`. Default: every thread of the namespace, open or closed. */
   query?: string;
-  /** These, instead of what the index finds: it is a moment behind. */
+  /** Replays these executions instead of those in Temporal's index, which lags by a moment. */
   executions?: Iterable<Execution> | AsyncIterable<Execution>;
-  /** At most so many histories. */
+  /** The maximum number of histories. */
   limit?: number;
 }
 
 export interface ReplayThreadsOptions extends ReplayOptions, Whose {}
 
-/** Read ahead while others are replayed. */
+/** The number of histories that are read ahead while others are replayed. */
 const fetchesAtOnce = 8;
 
 /**
- * Replays the histories of threads, as Temporal has them, against the workflow code of this installation. A thread that continued as new is replayed
- * whole: all executions of its chain.
+ * Replays the histories of threads from Temporal against the workflow code of this installation. If a thread continued as new, all executions of its
+ * chain are replayed.
  * @throws LonghaulError `invalid-input` (the server did not understand the query), `unreachable`, `namespace-not-found`
  */
 export function replayThreads(options: ReplayThreadsOptions): Promise<ReplayReport> {
   return replayHistories(readHistories(options), options);
 }
 
-/** What `replayThreads` replays. */
+/** Yields the histories that `replayThreads` replays. */
 export async function* readHistories({ client, query, executions, limit = Infinity }: Whose): AsyncGenerator<Replayable, void> {
   const named = iteratorOf(executions ?? listed(client, query));
   const ofChains: Execution[] = [];
@@ -47,13 +48,13 @@ export async function* readHistories({ client, query, executions, limit = Infini
       if (!execution) break;
       const runId = execution.runId ?? (await newestOf(client, execution.workflowId));
       if (runId === undefined) {
-        yield { workflowId: execution.workflowId, runId: '', why: 'there is no such thread in this namespace, or no more' };
+        yield { workflowId: execution.workflowId, runId: '', why: 'the thread does not exist in this namespace, or was deleted' };
         continue;
       }
       if (seen.has(runId)) continue;
       seen.add(runId);
       const reading = read(client, execution.workflowId, runId);
-      // It is awaited in its turn.
+      // The error is handled when this promise is awaited below.
       reading.catch(() => undefined);
       underWay.push(reading);
     }
@@ -69,17 +70,13 @@ function iteratorOf(executions: Iterable<Execution> | AsyncIterable<Execution>):
   return Symbol.asyncIterator in executions ? executions[Symbol.asyncIterator]() : executions[Symbol.iterator]();
 }
 
-async function* listed({ temporal }: LonghaulClient, query: string | undefined): AsyncGenerator<Execution, void> {
-  // The first page tells whether the server is there and understands the query.
-  const first = temporal.workflow.list({ query: ofThreads('replay', query), pageSize: 1_000 })[Symbol.asyncIterator]();
+async function* listed(client: LonghaulClient, query: string | undefined): AsyncGenerator<Execution, void> {
   try {
-    for (;;) {
-      const { value, done } = await persist(temporal.connection, 'replay', () => first.next());
-      if (done) return;
-      yield { workflowId: value.workflowId, runId: value.runId };
-    }
+    // The first page shows whether the server is available and understands the query.
+    for await (const { execution } of executions(client, { what: 'replay', query: ofThreads('replay', query), pageSize: 1_000 }))
+      yield { workflowId: execution?.workflowId ?? '', runId: execution?.runId ?? '' };
   } catch (error) {
-    throw await explainList({ temporal, what: 'replay', filter: query }, error);
+    throw await explainList({ temporal: client.temporal, what: 'replay', filter: query }, error);
   }
 }
 
@@ -109,7 +106,7 @@ async function read({ temporal }: LonghaulClient, workflowId: string, runId: str
   }
 }
 
-/** The executions before and after this one, where it continues one or was continued as one. */
+/** The previous execution, if this one continues one, and the next, if it continued as new. */
 function neighboursOf({ workflowId, history }: { workflowId: string; history: History }): Execution[] {
   const events = history.events ?? [];
   const before = events[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;

@@ -6,51 +6,54 @@ import {
   type ReplayWorkerOptions,
   Runtime,
   Worker,
+  type WorkflowBundleOption,
 } from '@temporalio/worker';
-import { threadSinks } from '../activities/running-steps';
+import { threadSinks } from '../activities/steps/running-steps';
 import { workflowType } from '../contract/thread';
-import { dataConverter, workflowBundleOptions } from '../workflow-bundle';
+import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
 import { type History, type RecordedHistory, runIdOf, writeHistoryFile } from './history-file';
 
 export interface ReplayOptions {
-  /** Made ahead with Temporal's `bundleWorkflowCode`; otherwise made now, in about a second. */
+  /** A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package, or else one that is built now. */
   workflowBundle?: { codePath: string } | { code: string };
-  /** The one that the workers have in `temporal.dataConverter`, where payloads are encrypted. */
+  /** The workers' `temporal.dataConverter`, if payloads are encrypted. */
   dataConverter?: DataConverter;
-  /** The folder that diverging histories are written to; made when there is one. They hold all that the thread's people and tools said. */
+  /**
+   * The folder that diverging histories are written to, created when needed. The files contain everything that users and tools of the thread wrote.
+   */
   keep?: string;
   /** Called after each history, with the report so far. */
   onProgress?: (report: ReplayReport) => void;
 }
 
 export interface ReplayReport {
-  /** Histories that the code of today repeats, event by event. */
+  /** The number of histories that this code reproduces, event by event. */
   replayed: number;
-  /** Histories that could not be replayed, which says nothing about the code. */
+  /** Histories that could not be replayed for reasons other than the code. */
   skipped: { threadId: string; runId: string; why: string }[];
-  /** Histories that the code of today does not repeat: their threads would be stuck after a deploy. */
+  /** Histories that this code does not reproduce: their threads would be stuck after a deploy. */
   diverged: Divergence[];
 }
 
 export interface Divergence {
   threadId: string;
-  /** Temporal's run id: which execution of the thread. */
+  /** Temporal's run id of the execution. */
   runId: string;
   error: string;
-  /** Where the history was kept. */
+  /** The file that the history was written to, if `keep` is set. */
   historyFile?: string;
 }
 
-/** A history, or why it could not be read. */
+/** A history, or the reason why it could not be read. */
 export type Replayable = RecordedHistory | { workflowId: string; runId: string; why: string };
 
 /**
- * By default a replay runs in the debugger's mode: on the main thread, and code that never ends is never stopped. A busy machine is no reason to call
- * that a divergence, so it gets a minute. Neither option is among the public types.
+ * By default a replay runs in debug mode, on the main thread, where code that never ends is never stopped. The time limit is a minute, so that a busy
+ * machine is not reported as a divergence. Neither option is among the public types.
  */
 const onThread = { debugMode: false, isolateExecutionTimeout: '60s' };
 
-/** Replays histories against the workflow code of this installation: does it decide today what they say was decided? Needs no server. */
+/** Replays histories against the workflow code of this installation, to check that it makes the recorded decisions. Needs no server. */
 export async function replayHistories(
   histories: Iterable<Replayable> | AsyncIterable<Replayable>,
   options: ReplayOptions = {},
@@ -67,7 +70,7 @@ export async function replayHistories(
       next = await replays.next();
     }
   }
-  // One worker, which takes one history at a time: where a second one is made while the first ends, the SDK shuts down the runtime of both.
+  // One worker takes one history at a time: if a second worker is created while the first ends, the SDK shuts down the runtime of both.
   const workerOptions = next.done ? undefined : await prepareWorker(options);
   while (workerOptions && !next.done) {
     try {
@@ -77,7 +80,7 @@ export async function replayHistories(
         options.onProgress?.(report);
       }
     } catch (error) {
-      // A history that ends the worker that replays it would end any worker: it is told like the others, and another worker takes the rest.
+      // A history that makes its replay worker fail would fail any worker. It is reported as a divergence, and another worker takes the rest.
       if (!current) throw error;
       diverge(current, error as Error, report, options);
       options.onProgress?.(report);
@@ -89,22 +92,29 @@ export async function replayHistories(
 
 async function prepareWorker(options: ReplayOptions): Promise<ReplayWorkerOptions> {
   quieten();
-  const bundle = { ...workflowBundleOptions({ stackTraces: true }), logger: new DefaultLogger('ERROR') };
   return {
-    workflowBundle: options.workflowBundle ?? (await bundleWorkflowCode(bundle)),
+    workflowBundle: options.workflowBundle ?? (await bundleOf(options)),
     dataConverter: dataConverter(options.dataConverter),
     sinks: threadSinks,
     ...onThread,
   };
 }
 
-/** Temporal tells of each replay worker's states, and of each divergence in its own way; the report has what matters. */
+/** A bundle with stack traces, for the report of divergences. */
+async function bundleOf({ dataConverter: { failureConverterPath } = {} }: ReplayOptions): Promise<WorkflowBundleOption> {
+  const packaged = failureConverterPath === undefined ? packagedBundle({ stackTraces: true }) : undefined;
+  if (packaged) return packaged;
+  const own = { ...(failureConverterPath !== undefined && { failureConverterPath }), logger: new DefaultLogger('ERROR') };
+  return bundleWorkflowCode({ ...workflowBundleOptions({ stackTraces: true }), ...own });
+}
+
+/** Temporal logs the state of each replay worker and each divergence. The report has the relevant information. */
 function quieten(): void {
   const filter = makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' });
   try {
     Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter } } });
   } catch {
-    // The process has chosen its own.
+    // The process has already installed its own runtime.
   }
 }
 
@@ -114,7 +124,7 @@ function diverge(recorded: RecordedHistory, failure: Error, report: ReplayReport
   report.diverged.push({ threadId: recorded.workflowId, runId: runIdOf(recorded), error, ...(historyFile && { historyFile }) });
 }
 
-/** What is new in it: the SDK says the same two sentences each time, and prints the failure as a structure of Rust's. */
+/** The specific part of the message: the SDK repeats the same two sentences, and prints the failure as a Rust structure. */
 function wordsOf(failure: Error): string {
   const { workerError } = (failure.cause ?? {}) as { workerError?: Error };
   const details = (workerError ?? failure).message.replace(/^.*Details: /s, '');
@@ -139,7 +149,7 @@ async function* worthReplaying(
   }
 }
 
-/** Why there is nothing to replay in it. */
+/** Why the history can't be replayed, or undefined. */
 function whyNot({ events }: History): string | undefined {
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
   if (!started) return 'its first event is missing; a history is replayed from its beginning';

@@ -1,5 +1,13 @@
-export type { AskHumanOptions } from './ask-human';
-export { askHuman, createAskHuman } from './ask-human';
+export type { AskHumanOptions } from './built-in/ask-human';
+export { askHuman, createAskHuman } from './built-in/ask-human';
+export { listDir } from './built-in/list-dir';
+export { readFile } from './built-in/read-file';
+export type { ShellArguments, ShellOptions } from './built-in/shell';
+export { createShell } from './built-in/shell';
+export type { Environment } from './built-in/shell-environment';
+export type { Workspace } from './built-in/workspace';
+export { openWorkspace, WorkspaceError } from './built-in/workspace';
+export { writeFile } from './built-in/write-file';
 export type {
   ApprovalAnswer,
   ApprovalPolicy,
@@ -10,26 +18,18 @@ export type {
   Tool,
   ToolContext,
   ToolDefinition,
-} from './define-tool';
-export { defaultToolTimeoutMs, defineTool } from './define-tool';
-export type { JsonSchema, SchemaDefinitions } from './json-schema';
-export { listDir } from './list-dir';
-export type { PermissionStore } from './permission-store';
-export { filePermissionStore } from './permission-store';
-export type { DenyRule, PermissionDecision, PermissionMode, PermissionOptions, Permissions } from './permissions';
-export { createPermissions } from './permissions';
-export { readFile } from './read-file';
-export type { Execution, ToolHost } from './run-tool';
-export type { ShellArguments, ShellOptions } from './shell';
-export { createShell } from './shell';
-export type { Environment } from './shell-environment';
-export type { Suspended, SuspendOptions } from './suspend';
-export { suspend } from './suspend';
-export { ToolFailure, ToolTimeoutError } from './tool-failure';
-export type { JudgeOptions, Toolbox, ToolboxOptions } from './toolbox';
-export { createToolbox } from './toolbox';
-export type { Toolset } from './toolset';
-export { createToolset } from './toolset';
-export type { Workspace } from './workspace';
-export { openWorkspace, WorkspaceError } from './workspace';
-export { writeFile } from './write-file';
+} from './defining/define-tool';
+export { defaultToolTimeoutMs, defineTool } from './defining/define-tool';
+export type { JsonSchema, SchemaDefinitions } from './defining/json-schema';
+export type { Suspended, SuspendOptions } from './defining/suspend';
+export { suspend } from './defining/suspend';
+export { ToolFailure, ToolTimeoutError } from './defining/tool-failure';
+export type { Toolset } from './defining/toolset';
+export { createToolset } from './defining/toolset';
+export type { PermissionStore } from './permissions/permission-store';
+export { filePermissionStore } from './permissions/permission-store';
+export type { DenyRule, PermissionDecision, PermissionMode, PermissionOptions, Permissions } from './permissions/permissions';
+export { createPermissions } from './permissions/permissions';
+export type { Execution, ToolHost } from './running/run-tool';
+export type { JudgeOptions, Toolbox, ToolboxOptions } from './running/toolbox';
+export { createToolbox } from './running/toolbox';

@@ -3,33 +3,47 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
-import { readConfig, readVariables } from '../config';
+import { readConfig, readVariables, usableVendors, type Vendor } from '../config';
 import { type PermissionMode, permissionModes } from '../core/tool';
-import type { Dependencies } from '../tools/define-tool';
-import { createPermissions } from '../tools/permissions';
-import { checkDependencies } from './check-dependencies';
+import type { ModelProvider } from '../models/model';
+import type { Dependencies } from '../tools/defining/define-tool';
+import { createPermissions } from '../tools/permissions/permissions';
+import { checkDependencies, checkProviders } from './check-exports';
 
-/** What a worker is told to run. */
+/** What a worker is configured to run. */
 export interface ConfiguredAgents {
   agents: Agent[];
-  /** What their tools reach through `ctx.resolve`. */
+  /** Available to their tools through `ctx.resolve`. */
   dependencies: Dependencies;
+  /** Their additional model providers. */
+  providers: Readonly<Record<string, ModelProvider>>;
 }
 
 /**
- * The agents of a file, or of the one that LONGHAUL_AGENTS names, or the built-in coder with the model of LONGHAUL_MODEL. `mode`, or
- * LONGHAUL_MODE, is what the coder may do without asking; agents of a file say that themselves.
+ * Returns the agents of `file`, by default those of the file that LONGHAUL_AGENTS names, or else the built-in coder. The coder uses the model of
+ * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default LONGHAUL_MODE) is what the coder may do without asking; agents of a
+ * file define that themselves.
  */
 export function configuredAgents({ file, mode }: { file?: string | undefined; mode?: string | undefined } = {}): ConfiguredAgents {
-  const { agentsFile, model, mode: usual, passEnv } = readConfig();
+  const config = readConfig();
+  const { agentsFile, mode: usual, passEnv } = config;
   const named = file ?? agentsFile;
   if (!named) {
     const permissions = createPermissions({ mode: modeOf(mode ?? usual ?? 'minimal') });
-    return { agents: [createCoder({ environment: readVariables(passEnv), permissions, ...(model && { model }) })], dependencies: {} };
+    const model = config.model ?? coderModels[usableVendors(config)[0] ?? 'openai'];
+    const coder = createCoder({ environment: readVariables(passEnv), permissions, model });
+    return { agents: [coder], dependencies: {}, providers: {} };
   }
-  if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} have permissions of their own.`);
+  if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} define their own permissions.`);
   return loadAgents(named);
 }
+
+/** The coder's model for each vendor whose key may be set. */
+const coderModels: Readonly<Record<Vendor, string>> = {
+  openai: 'openai/gpt-5',
+  anthropic: 'anthropic/claude-sonnet-4-5',
+  google: 'google/gemini-2.5-pro',
+};
 
 function modeOf(text: string): PermissionMode {
   const mode = permissionModes.find((known) => known === text);
@@ -37,11 +51,11 @@ function modeOf(text: string): PermissionMode {
   return mode;
 }
 
-/** What a module exports: agents by name, as a list, or as its default, and `dependencies`. Throws where it has no agent. */
+/** Loads a module's exports: agents by name, as a list, or as the default export, `dependencies` and `providers`. Throws if there is no agent. */
 function loadAgents(file: string): ConfiguredAgents {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
-  // Node 20.19 and later load ES modules this way too.
+  // `require` also loads ES modules in Node 20.19 and later.
   const module = required(path);
   const found = new Set(
     Object.values(module)
@@ -50,10 +64,10 @@ function loadAgents(file: string): ConfiguredAgents {
       .filter(isAgent),
   );
   if (found.size === 0) throw new Error(`${path} exports no agent. Export what defineAgent returns.`);
-  const { dependencies = {} } = module;
-  const wrong = checkDependencies(dependencies);
+  const { dependencies = {}, providers = {} } = module;
+  const wrong = checkDependencies(dependencies) ?? checkProviders(providers);
   if (wrong) throw new Error(`${path}: the export ${wrong}.`);
-  return { agents: [...found], dependencies: dependencies as Dependencies };
+  return { agents: [...found], dependencies: dependencies as Dependencies, providers: providers as Record<string, ModelProvider> };
 }
 
 function required(path: string): Record<string, unknown> {
@@ -61,10 +75,10 @@ function required(path: string): Record<string, unknown> {
     return createRequire(__filename)(path);
   } catch (error) {
     const { name, message } = (error ?? {}) as Error;
-    // Node 20 reads no types; where tsx is loaded, as in a checkout, this is a mistake in the file.
+    // Node 20 can't load TypeScript. If tsx is loaded, as in a checkout, the file itself has a syntax error.
     const typed =
       name === 'SyntaxError' && /\.[cm]?ts$/.test(path) ? ' It is TypeScript: compile it, or set NODE_OPTIONS="--import tsx".' : '';
-    throw new Error(`The agents' file ${path} can't be loaded: ${message ?? error}.${typed}`, { cause: error });
+    throw new Error(`The agents' file ${path} can't be loaded: ${String(message ?? error).replace(/\.$/, '')}.${typed}`, { cause: error });
   }
 }
 

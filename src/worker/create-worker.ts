@@ -4,109 +4,122 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
 import { createActivities, type DecisionVerifier, TranscriptCache } from '../activities';
 import { registerSearchAttributes } from '../activities/register-search-attributes';
-import { threadSinks } from '../activities/running-steps';
+import { threadSinks } from '../activities/steps/running-steps';
 import type { Agent } from '../agents/define-agent';
 import { createAgents } from '../agents/registry';
 import { readConfig } from '../config';
 import { defaultTaskQueue } from '../contract/thread';
 import type { Limits } from '../core/agent';
 import { defaultTakeoverMs } from '../core/takeover';
+import type { ModelProvider } from '../models/model';
 import { createPrices, type Prices } from '../models/prices';
-import { defaultModels, type Models } from '../models/registry';
+import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
-import type { Dependencies } from '../tools/define-tool';
-import { dataConverter, workflowBundleOptions } from '../workflow-bundle';
-import { checkDependencies } from './check-dependencies';
+import type { Dependencies } from '../tools/defining/define-tool';
+import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
+import { checkDependencies, checkProviders } from './check-exports';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
 import { verifierOf } from './verifier';
 
 export interface WorkerOptions {
-  /** What this worker can run. Threads name them. */
+  /** The agents that this worker can run. Threads refer to them by name. */
   agents: readonly Agent[];
-  /** Default: where the standard Temporal environment (TEMPORAL_ADDRESS, …) points, else localhost:7233. Closed by whoever made it. */
+  /**
+   * The connection to Temporal. You must close it yourself. Default: a connection to the server that the standard Temporal environment variables
+   * (TEMPORAL_ADDRESS, …) name, or else localhost:7233.
+   */
   connection?: NativeConnection;
-  /** Default: the environment's, else `default`. */
+  /** The Temporal namespace. Default: the environment's, or else `default`. */
   namespace?: string;
-  /** Default LONGHAUL_TASK_QUEUE, as for clients, else `longhaul`. */
+  /** The task queue to poll. Default: LONGHAUL_TASK_QUEUE, as for clients, or else `longhaul`. */
   taskQueue?: string;
-  /** Default: OpenAI and whatever speaks its API, from OPENAI_API_KEY and OPENAI_BASE_URL. */
+  /**
+   * Model providers by name, in addition to `openai`, `openai-responses`, `anthropic` and `google` (which take their keys and addresses from the
+   * environment), or as a replacement for one of them. With `{ groq: aiSdk(createGroq()) }` you can use the model `groq/llama-3.3-70b`.
+   */
+  providers?: Readonly<Record<string, ModelProvider>>;
+  /** The models of `createModels`. The worker then has only these, and ignores `providers`. */
   models?: Models;
-  /** What models cost. Default: the list that comes with the package, with the file that LONGHAUL_PRICES names over it. */
+  /** Prices of models. Default: the list of the package, overridden by the file that LONGHAUL_PRICES names. */
   prices?: Prices;
-  /** Of a run, for agents that set none of a kind themselves. Default: `costUsd` from LLM_COST_LIMIT. */
+  /** Limits of a run. Each applies to agents that do not set that limit themselves. Default: `costUsd` from LLM_COST_LIMIT. */
   limits?: Limits;
-  /** Where token deltas and progress go. Share it with a client in this process to see them live. */
+  /** The bus for token deltas and progress. Share it with a client in this process to receive them live. */
   bus?: StreamBus;
-  /** The folder that tools work in. Default: LONGHAUL_WORKSPACE, else the current folder. Made if absent. */
+  /** The folder that tools work in. Created if it does not exist. Default: LONGHAUL_WORKSPACE, or else the current folder. */
   workspace?: string;
-  /** What tools reach through `ctx.resolve(name)`. */
+  /** Functions that create what tools get through `ctx.resolve(name)`. */
   dependencies?: Dependencies;
   /**
-   * Whose decisions, outputs and answers count: with it, only those that are signed as it has it, in every run that this worker begins.
-   * Give all workers of an agent the same. Default: the people of the file that LONGHAUL_SIGNERS names, else anybody, unsigned.
+   * Checks signatures. With a verifier, decisions, outputs and answers count only with a signature that it accepts, in every run that this worker
+   * begins. Give all workers of an agent the same verifier. Default: the people of the file that LONGHAUL_SIGNERS names; without that file anyone
+   * may decide, without a signature.
    */
   verifier?: DecisionVerifier;
-  /** Model and tool calls at once; they mostly wait. Default 200. */
+  /** The maximum number of concurrent model and tool calls, which mostly wait. Default 200. */
   maxConcurrentSteps?: number;
-  /** Characters of message text kept for warm model calls. Default 256 million; 0 keeps none. */
+  /** The size of the cache of message text for model calls, in characters. Default 256 million; 0 turns the cache off. */
   transcriptCacheSize?: number;
-  /** How long steps may go on after a shutdown is asked for, milliseconds. Then another worker takes over. Default 10,000. */
+  /** How long running steps may continue after `shutdown`, in milliseconds, before other workers take them over. Default 10,000. */
   drainMs?: number;
   /**
-   * How soon after the death of a worker another has taken its steps over, milliseconds. Default 5,000, at least 3,000. More saves
-   * heartbeats, which Temporal Cloud bills: a model call of ten seconds sends 4 of them, and 2 with 8,000. A cancel takes as long to reach
-   * a step in another process than its thread's.
+   * The time after a worker's death within which another worker takes over its steps, in milliseconds. Default 5,000, at least 3,000. A higher value
+   * saves heartbeats, which Temporal Cloud bills: a model call of ten seconds sends 4 of them, and 2 with 8,000. A cancel may take as long to reach a
+   * step that runs in another process than its thread.
    */
   takeoverMs?: number;
   /**
-   * How often the growing text of an answer goes into heartbeats, milliseconds, at least 100: readers in other processes see it grow where no
-   * other bus connects them. Each is billed by Temporal Cloud. Default: LONGHAUL_LIVE_TEXT_MS, else never.
+   * The interval at which the growing text of an answer is put into heartbeats, in milliseconds, at least 100. Readers in other processes, without a
+   * shared bus, then see the text grow. Temporal Cloud bills each heartbeat. Default: LONGHAUL_LIVE_TEXT_MS, or else never.
    */
   liveTextMs?: number;
   /**
-   * The history after which a thread continues as new, as the thread itself counts it; at least 20 events. Default 2,000 events or 4,000,000
-   * bytes, a fraction of what the server allows. Tests lower it.
+   * The size of history after which a thread continues as new, as the thread itself counts it; at least 20 events and 1,000 bytes. Default 2,500
+   * events or 4,000,000 bytes, a fraction of what the server allows. Tests lower it.
    */
   continueAsNewAfter?: { events: number; bytes: number };
   /**
-   * The version of the code and the agents that this worker has, for Temporal's worker versioning: the server then decides which threads
-   * it is given. Default: none, and it takes whatever is on its task queue.
+   * The version of this worker's code and agents, for Temporal's worker versioning: the server then decides which threads the worker gets. Default:
+   * no version; the worker takes every task on its task queue.
    */
   deployment?: Deployment;
-  /** Made ahead with Temporal's `bundleWorkflowCode`; otherwise made at start, in about half a second. */
+  /**
+   * A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package. If you use your own workflow interceptors,
+   * failure converter or version of Temporal's SDK, a bundle is built at start instead.
+   */
   workflowBundle?: { codePath: string } | { code: string };
-  /** Anything else of Temporal's worker, at your own risk; what the engine relies on wins. */
+  /** Other options of Temporal's worker, at your own risk. They can't override the options that the engine relies on. */
   temporal?: Partial<TemporalWorkerOptions>;
 }
 
 export interface Deployment {
-  /** Of the service, the same for all its versions. */
+  /** The deployment's name, the same for all versions. */
   name: string;
-  /** Of this version: an image's tag, a commit. */
+  /** Identifies this version, for example an image's tag or a commit. */
   buildId: string;
   /**
-   * `auto-upgrade` (default): threads go on with the version that is current. `pinned`: a thread stays with the version that it began
-   * with, also when it continues as new, so that version's workers must stay until its threads have ended.
+   * `auto-upgrade` (default): threads move to the current version. `pinned`: a thread stays with the version that it began with, also when it
+   * continues as new, so workers of that version must run until its threads have ended.
    */
   behavior?: 'auto-upgrade' | 'pinned';
 }
 
 export interface AgentWorker {
   taskQueue: string;
-  /** Where decisions count only when they are signed: whose verifier it is. */
+  /** The verifier, if decisions count only with a signature. */
   verifier?: DecisionVerifier;
   bus: StreamBus;
   /**
-   * Works until `shutdown` is called or the process is told to stop. Rejects when the worker fails, with what it failed of, or does not
-   * end in time after a shutdown; it polls no more then, so end the process.
+   * Runs until `shutdown` is called or the process receives a shutdown signal. Rejects with the cause when the worker fails, or when it does not end
+   * in time after a shutdown. It then polls no more, so end the process.
    */
   run(): Promise<void>;
-  /** Takes no new work, lets steps finish for `drainMs`, then hands them to other workers. */
+  /** Stops taking new work, lets running steps finish for `drainMs`, then leaves them to other workers. */
   shutdown(): void;
 }
 
-/** A worker for agent threads. Rejects when Temporal can't be reached, saying where it looked. */
+/** Creates a worker for agent threads. Rejects if Temporal can't be reached, with an error that names the address. */
 export async function createWorker(options: WorkerOptions): Promise<AgentWorker> {
   const config = readConfig();
   const { taskQueue = config.taskQueue ?? defaultTaskQueue, bus = inProcessBus(), drainMs = 10_000 } = options;
@@ -116,7 +129,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const agents = createAgents(options.agents);
   const verifier = options.verifier ?? (config.signersFile === undefined ? undefined : verifierOf(config.signersFile));
   const { dependencies = {} } = options;
-  const wrong = checkDependencies(dependencies);
+  const wrong = checkDependencies(dependencies) ?? checkProviders(options.providers);
   if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
@@ -124,7 +137,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const { registered, why } = await registerSearchAttributes(connection, namespace);
   const activities = createActivities({
     agents,
-    models: options.models ?? defaultModels(config),
+    models: options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers),
     prices: options.prices ?? createPrices(config.pricesFile === undefined ? {} : { overrides: config.pricesFile }),
     limits: options.limits ?? (config.costLimitUsd === undefined ? {} : { costUsd: config.costLimitUsd }),
     bus,
@@ -137,7 +150,6 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     ...(verifier && { verifier }),
     ...(options.continueAsNewAfter && { carryAfter: checkCarryAfter(options.continueAsNewAfter) }),
   });
-  const { workflowsPath, workflowInterceptorModules = [], preloadModules, webpackConfigHook } = workflowBundleOptions();
   const worker = await Worker.create({
     maxConcurrentActivityTaskExecutions: maxConcurrentSteps,
     shutdownGraceTime: drainMs,
@@ -148,20 +160,11 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     namespace,
     taskQueue,
     activities: { ...activities },
-    ...(options.workflowBundle
-      ? { workflowBundle: options.workflowBundle }
-      : {
-          workflowsPath,
-          bundlerOptions: { preloadModules, webpackConfigHook },
-          interceptors: {
-            ...options.temporal?.interceptors,
-            workflowModules: [...workflowInterceptorModules, ...(options.temporal?.interceptors?.workflowModules ?? [])],
-          },
-        }),
+    ...workflowCode(options),
     dataConverter: dataConverter(options.temporal?.dataConverter),
-    // A killed worker's threads wait this long for it before another takes them.
+    // After a worker is killed, its threads wait this long before another worker takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',
-    // The steps know themselves when a heartbeat is due. This one bounds how fast a step may ask about its cancel.
+    // The steps decide themselves when to send a heartbeat. This option limits how fast a step can check for its cancellation.
     maxHeartbeatThrottleInterval: '20ms',
     sinks: { ...options.temporal?.sinks, ...threadSinks },
   }).catch(async (error: unknown) => {
@@ -179,7 +182,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
       try {
         await runToEnd(worker);
       } finally {
-        // What closing says of a worker that failed would cover why it failed.
+        // An error from closing must not hide why the worker failed.
         if (ours) await connection.close().catch(() => undefined);
       }
     },
@@ -187,9 +190,23 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   };
 }
 
+/** The options for a bundle that was built ahead of time, or for one that the SDK builds at start. */
+function workflowCode({ workflowBundle, temporal }: WorkerOptions): Partial<TemporalWorkerOptions> {
+  const workflowModules = temporal?.interceptors?.workflowModules ?? [];
+  const isOurs = workflowModules.length === 0 && temporal?.dataConverter?.failureConverterPath === undefined;
+  const bundle = workflowBundle ?? (isOurs ? packagedBundle() : undefined);
+  if (bundle) return { workflowBundle: bundle };
+  const { workflowsPath, workflowInterceptorModules = [], preloadModules, webpackConfigHook } = workflowBundleOptions();
+  return {
+    workflowsPath,
+    bundlerOptions: { preloadModules, webpackConfigHook },
+    interceptors: { ...temporal?.interceptors, workflowModules: [...workflowInterceptorModules, ...workflowModules] },
+  };
+}
+
 const longestMs = 24 * 60 * 60 * 1_000;
 
-/** What each number counts, its least and its greatest value. */
+/** The unit of each number, its minimum and its maximum. */
 const ranges = {
   takeoverMs: ['milliseconds', 3_000, longestMs],
   liveTextMs: ['milliseconds', 100, longestMs],
@@ -209,13 +226,13 @@ function checkNumbers(numbers: Record<keyof typeof ranges, number | undefined>):
 function checkCarryAfter({ events, bytes }: { events: number; bytes: number }): { events: number; bytes: number } {
   if (Number.isSafeInteger(events) && events >= 20 && Number.isSafeInteger(bytes) && bytes >= 1_000) return { events, bytes };
   throw new TypeError(
-    `createWorker: continueAsNewAfter takes { events, bytes }, at least 20 and 1,000; it is ${JSON.stringify({ events, bytes })}`,
+    `createWorker: continueAsNewAfter must be { events, bytes }, at least 20 and 1,000; it is ${JSON.stringify({ events, bytes })}`,
   );
 }
 
 function versionOf({ name, buildId, behavior = 'auto-upgrade' }: Deployment): TemporalWorkerOptions['workerDeploymentOptions'] {
   for (const [what, value] of Object.entries({ name, buildId })) {
-    if (typeof value !== 'string' || value === '') throw new TypeError(`deployment.${what} must be a text that is not empty.`);
+    if (typeof value !== 'string' || value === '') throw new TypeError(`deployment.${what} must be a non-empty string.`);
   }
   const behaviors = { 'auto-upgrade': 'AUTO_UPGRADE', pinned: 'PINNED' } as const;
   if (!Object.hasOwn(behaviors, behavior))

@@ -1,14 +1,14 @@
 import { DefaultLogger, type LogEntry, makeTelemetryFilterString, type RuntimeOptions } from '@temporalio/worker';
 import { replayFirst } from '../contract/replay-first';
 
-/** How long a line that was written is only counted when it comes again. */
+/** How long repetitions of a written line are only counted. */
 const quietMs = 30_000;
 
-/** What a process that runs a worker gives Temporal's runtime: warnings of both its halves, one line each, and none twice in 30 seconds. */
+/** Options of Temporal's runtime for worker processes: warnings of the native and the JavaScript half, one line each, none twice in 30 seconds. */
 export function logOptions(write: (line: string) => void): RuntimeOptions {
   return {
     logger: new DefaultLogger('WARN', onceInAWhile(write)),
-    // Otherwise the native half writes to the terminal itself, a line for each of its polls.
+    // Otherwise the native half itself writes a line to the terminal for each of its polls.
     telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }) } },
   };
 }
@@ -17,10 +17,10 @@ function onceInAWhile(write: (line: string) => void): (entry: LogEntry) => void 
   const written = new Map<string, { at: number; more: number }>();
   return (entry) => {
     const { words, about, why } = wordsOf(entry);
-    // Passes by itself, and there is nothing for anybody to do.
+    // This warning is temporary and needs no action.
     if (why.some((reason) => reason.includes(replayFirst))) return;
     const line = [words, ...about, ...why].join(' · ');
-    // Attempts and times differ in lines that say the same.
+    // Attempts and times differ between otherwise equal lines.
     const key = [[words, ...why].join().replace(/\d+/g, '#'), ...about].join();
     const now = Date.now();
     const before = written.get(key);
@@ -35,11 +35,11 @@ function onceInAWhile(write: (line: string) => void): (entry: LogEntry) => void 
   };
 }
 
-/** `about`: the thread and the step. A failed step is told where the run is watched, and in the Web UI with its stack: here a line is enough. */
+/** `about`: the thread and the step. One line is enough for a failed step: its readers see the failure, and the Web UI has the stack. */
 function wordsOf({ message, meta = {} }: LogEntry): { words: string; about: string[]; why: string[] } {
   const { target, workflowId, activityType, error } = meta as Record<string, string | undefined>;
   if (target === 'temporalio_client::retry') {
-    return { words: `Temporal does not answer (${statusWords(error)}); it is asked again until it does`, about: [], why: [] };
+    return { words: `Temporal does not answer (${statusWords(error)}); the request is repeated until it does`, about: [], why: [] };
   }
   return { words: message, about: [workflowId, activityType].filter((part) => part !== undefined), why: error ? [lineOf(error)] : [] };
 }
@@ -50,7 +50,7 @@ function lineOf(error: unknown): string {
     .trim();
 }
 
-/** The native half prints a gRPC status with all its fields: its code and message are what a person needs. */
+/** The native half prints a gRPC status with all its fields. People need only its code and message. */
 export function statusWords(text = ''): string {
   const [, code, message] = /code: (\w+), message: "((?:[^"\\]|\\.)*)"/.exec(text) ?? [];
   if (code === undefined) return text;

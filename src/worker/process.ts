@@ -7,22 +7,22 @@ import { type AgentWorker, createWorker } from './create-worker';
 import { logOptions } from './log';
 
 export interface WorkerProcessOptions {
-  /** A module that exports agents. Default LONGHAUL_AGENTS, else the built-in coder. */
+  /** A module that exports agents. Default: LONGHAUL_AGENTS, or else the built-in coder. */
   agentsFile?: string;
-  /** What the built-in coder may do without asking. Default LONGHAUL_MODE, else `minimal`. */
+  /** What the built-in coder may do without asking. Default: LONGHAUL_MODE, or else `minimal`. */
   mode?: string;
-  /** Default LONGHAUL_TASK_QUEUE, else `longhaul`. */
+  /** Default: LONGHAUL_TASK_QUEUE, or else `longhaul`. */
   taskQueue?: string;
   announce?: (line: string) => void;
 }
 
-/** For what an error has left open: connections, the native half of the worker. */
+/** The time to close what an error has left open: connections, the native half of the worker. */
 const lastWordsMs = 1_000;
 
 /**
- * A worker as a process: the agents of a file, or the built-in coder. Ends, drained, on SIGTERM or SIGINT, and at once on a second one.
- * Rejects when the worker fails. Either way the process ends soon after, with the exit code set by then, whatever is still open:
- * a process that no longer polls looks healthy to whoever would restart it.
+ * Runs a worker as a process, with the agents of a file or the built-in coder. Drains and ends on SIGTERM or SIGINT, and ends immediately on a second
+ * signal. Rejects when the worker fails. In both cases the process ends soon after, with the exit code that is set by then, even if handles are still
+ * open: a process that no longer polls would look healthy to its supervisor.
  */
 export async function runWorkerProcess({
   announce = console.error,
@@ -32,15 +32,16 @@ export async function runWorkerProcess({
 }: WorkerProcessOptions = {}): Promise<void> {
   const stop = onStopSignal(announce);
   try {
-    // The signals are handled here, where the second one can be told from the first.
+    // The signals are handled here, to distinguish the second one from the first.
     Runtime.install({ ...logOptions(announce), shutdownSignals: [] });
-    const { agents, dependencies } = configuredAgents({ file: agentsFile, mode });
-    // Of processes that do nothing else: elsewhere the environment must not decide whether a worker is given work at all.
+    const { agents, dependencies, providers } = configuredAgents({ file: agentsFile, mode });
+    // Only for worker processes: in an embedding program the environment must not decide whether a worker gets work.
     const deployment = readDeployment();
     const { drainMs } = readConfig();
     const worker = await createWorker({
       agents,
       dependencies,
+      providers,
       ...(taskQueue && { taskQueue }),
       ...(deployment && { deployment }),
       ...(drainMs !== undefined && { drainMs }),
@@ -52,24 +53,24 @@ export async function runWorkerProcess({
     );
     stop.worker = worker;
     await worker.run();
-    if (!stop.asked) throw new Error(`The worker on task queue "${worker.taskQueue}" polls no more, though nobody told it to stop.`);
+    if (!stop.asked) throw new Error(`The worker on task queue "${worker.taskQueue}" stopped polling without a shutdown request.`);
   } finally {
     endSoon();
   }
 }
 
-/** As words of a sentence; nothing where the verifier does not say whom it knows. */
+/** The end of a sentence that lists the signers. Empty if the verifier does not name them. */
 export function signersOf({ names = [] }: DecisionVerifier): string {
   return names.length > 0 ? ` by ${names.join(', ')}` : '';
 }
 
-/** Ends the process with the exit code that is set by then. Where nothing is open it ends sooner, by itself. */
+/** Ends the process with the exit code that is set by then. If no handle is open, the process ends sooner by itself. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
 interface Stop {
-  /** Shut down at the first signal; before there is one, the process just ends. */
+  /** The worker to shut down at the first signal. Before it is set, the process just ends. */
   worker?: AgentWorker;
   asked: boolean;
 }
@@ -79,12 +80,12 @@ function onStopSignal(announce: (line: string) => void): Stop {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGUSR2'] as const) {
     process.on(signal, () => {
       if (stop.asked) {
-        announce(`longhaul worker: ${signal} again: stopped with steps under way, which other workers take over`);
+        announce(`longhaul worker: ${signal} again: stopped while steps were running; other workers take them over`);
         process.exit(128 + constants.signals[signal]);
       }
       stop.asked = true;
       if (!stop.worker) process.exit(0);
-      announce(`longhaul worker: ${signal}: takes nothing new, and ends when its steps have`);
+      announce(`longhaul worker: ${signal}: takes no new work, and ends when its running steps have ended`);
       stop.worker.shutdown();
     });
   }

@@ -1,12 +1,12 @@
 import type { Logger, Worker } from '@temporalio/worker';
 
-/** How often the worker's state is looked at, and how long its native half has to end after it failed. */
+/** How often the worker's state is checked, and how long its native half has to end after a failure. */
 const lookMs = 250;
 const patienceMs = 2_000;
 
 /**
- * Runs a Temporal worker to its end. Its own promise is not enough: when an activity's completion is refused, it rejects with an error
- * of the clean-up instead of the cause; and it stays pending, with nothing polled, for as long as the native half does not end.
+ * Runs a Temporal worker to its end. Its own promise is not enough: when an activity's completion is refused, it rejects with an error of the clean-up
+ * instead of the cause, and while the native half does not end it stays pending although the worker no longer polls.
  */
 export async function runToEnd(worker: Worker): Promise<void> {
   const { taskQueue } = worker.options;
@@ -24,7 +24,7 @@ export async function runToEnd(worker: Worker): Promise<void> {
   }
 }
 
-/** Rejects when the worker polls no more and does not end either. */
+/** Rejects when the worker has stopped polling but does not end. */
 function endsLate(worker: Worker, cause: () => unknown): { promise: Promise<never>; stop: () => void } {
   const { shutdownGraceTimeMs, shutdownForceTimeMs = shutdownGraceTimeMs + 10_000 } = worker.options;
   let timer: NodeJS.Timeout | undefined;
@@ -37,17 +37,19 @@ function endsLate(worker: Worker, cause: () => unknown): { promise: Promise<neve
       const now = Date.now();
       stoppedAt ??= now;
       if (state === 'FAILED') failedAt ??= now;
-      // After an error, steps under way still have their time; but an end of its own is not to be expected.
+      // After an error, running steps still have their time, but the worker is not expected to end by itself.
       const allowedMs = cause() === undefined ? shutdownForceTimeMs : shutdownGraceTimeMs;
       if (now > Math.min(failedAt ?? Number.POSITIVE_INFINITY, stoppedAt + allowedMs) + patienceMs) {
-        reject(new Error(`it did not end within ${Math.round((now - stoppedAt) / 1_000)} s of its shutdown; a step holds it up`));
+        reject(
+          new Error(`it did not end within ${Math.round((now - stoppedAt) / 1_000)} s of its shutdown, because a step is still running`),
+        );
       }
     }, lookMs);
   });
   return { promise, stop: () => clearInterval(timer) };
 }
 
-/** What the worker logs as the reason of its failure, and then often covers with another error. */
+/** The error that the worker logs as the reason of its failure. It then often rejects with another error. */
 function fatalErrorOf(worker: Worker): () => unknown {
   let found: unknown;
   const { logger } = worker as unknown as { logger: Logger };

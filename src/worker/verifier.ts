@@ -5,24 +5,24 @@ import { isObject } from '../core/json';
 import { checkPerson, cleanName, nameKey } from '../core/people';
 
 export interface SignerKeys {
-  /** Of Ed25519: PEM, or the base64 of its DER (SPKI), as `longhaul keygen` prints it. Several while a key is being replaced. */
+  /** An Ed25519 public key: PEM, or the base64 of its DER (SPKI), as `longhaul keygen` prints it. Give several while you replace a key. */
   publicKey: string | string[];
-  /** The groups that this person is in. */
+  /** The person's groups. */
   groups?: string[];
 }
 
 /**
- * Knows people by their public keys, each under their name.
- * @throws TypeError where a name, a key or a group is none
+ * Creates a verifier from people's public keys, by name.
+ * @throws TypeError if a name, a key or a group is invalid
  */
 export function createVerifier(people: Record<string, SignerKeys>): DecisionVerifier {
   const known = new Map<string, { by: string; groups: string[]; keys: KeyObject[] }>();
   for (const [name, entry] of Object.entries(people)) {
-    const wrong = checkPerson('the name', name) ?? (known.has(nameKey(name)) ? 'the name is that of another' : undefined);
+    const wrong = checkPerson('the name', name) ?? (known.has(nameKey(name)) ? 'the name is equal to another one' : undefined);
     if (wrong) throw new TypeError(`createVerifier: ${JSON.stringify(name)}: ${wrong}`);
     known.set(nameKey(name), { by: cleanName(name), ...readKeys(name, entry) });
   }
-  if (known.size === 0) throw new TypeError('createVerifier: nobody is named, so nobody could decide anything.');
+  if (known.size === 0) throw new TypeError('createVerifier: nobody is named, so nobody could decide anything. Give at least one person.');
   return Object.freeze({
     names: [...known.values()].map(({ by }) => by),
     verify({ statement, signature, by }: { statement: string; signature: string; by: string }) {
@@ -39,7 +39,7 @@ export function createVerifier(people: Record<string, SignerKeys>): DecisionVeri
 export function verifierOf(file: string): DecisionVerifier {
   try {
     const people: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (!isObject(people)) throw new TypeError('it must be an object of people by their names');
+    if (!isObject(people)) throw new TypeError('it must be an object of people, with their names as keys');
     return createVerifier(people as Record<string, SignerKeys>);
   } catch (cause) {
     throw new Error(`The signers' file ${file} can't be used: ${(cause as Error).message}`, { cause });
@@ -66,10 +66,10 @@ function readKey(name: string, given: unknown): KeyObject {
       ? createPublicKey(text)
       : createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (text.includes('PRIVATE') || key?.asymmetricKeyType !== 'ed25519') {
-    throw new TypeError(`createVerifier: "${name}": publicKey is no public key of Ed25519, in PEM or as the base64 of its DER`);
+    throw new TypeError(`createVerifier: "${name}": publicKey is not an Ed25519 public key, in PEM or as the base64 of its DER`);
   }
   return key;
 }

@@ -6,25 +6,25 @@ type Job = NonNullable<Activation['jobs']>[number];
 type Command = Parameters<NonNullable<WorkflowInternalsInterceptor['concludeActivation']>>[0]['commands'][number];
 type Resolution = NonNullable<NonNullable<Job['resolveActivity']>['result']>;
 
-/** At least and at most. */
+/** Lowest and highest possible number of events. */
 type Range = readonly [number, number];
 
 /** `WorkflowTaskCompleted`, and then `WorkflowTaskScheduled` and `WorkflowTaskStarted` of the next task. */
 const betweenTasks = 3;
 
-/** Events that a job tells of. Where history may hold more than one form of it, a range. */
+/** Events in history that a job stands for: a range, if history may contain the job's cause in more than one form. */
 function eventsOfJob({ resolveActivity, fireTimer, signalWorkflow, cancelWorkflow }: Job): Range {
   if (fireTimer || signalWorkflow || cancelWorkflow) return [1, 1];
   return resolveActivity ? eventsOfResult(resolveActivity.result) : [0, 0];
 }
 
-/** `ActivityTaskStarted` is written with the result. A step that was cancelled or timed out may never have started. */
+/** `ActivityTaskStarted` is written together with the result. A step that was cancelled or timed out may never have started. */
 function eventsOfResult(result: Resolution | null | undefined): Range {
   const mayNotHaveStarted = result?.cancelled || result?.failed?.failure?.cause?.timeoutFailureInfo;
   return mayNotHaveStarted ? [1, 2] : [2, 2];
 }
 
-/** What a step or a timer is known by in the commands that begin and cancel it. */
+/** The name of a step or a timer, the same for the commands that begin and cancel it. */
 function nameOf({ scheduleActivity, startTimer, requestCancelActivity, cancelTimer }: Command): string | undefined {
   const step = scheduleActivity ?? requestCancelActivity;
   const timer = startTimer ?? cancelTimer;
@@ -32,8 +32,8 @@ function nameOf({ scheduleActivity, startTimer, requestCancelActivity, cancelTim
 }
 
 /**
- * Tells of a run's commands, in their order, whether they leave an event. A refused update leaves none. Once it is accepted, a refusal is its
- * outcome, which does.
+ * Returns a predicate that says whether a command writes an event to history. Call it with each command, in order. The rejection of an update
+ * writes none, unless the update was accepted before: then the rejection is the update's outcome, which is an event.
  */
 export function eventTeller(): (command: Command) => boolean {
   const accepted = new Set<string>();
@@ -44,7 +44,7 @@ export function eventTeller(): (command: Command) => boolean {
   };
 }
 
-/** Events that a task's commands leave in history, of those that leave any. */
+/** Number of events that a task's commands write to history. `commands` contains only those that write any. */
 function eventsOfCommands(commands: readonly Command[]): Range {
   const begun = new Set<string>();
   let least = 0;
@@ -52,38 +52,38 @@ function eventsOfCommands(commands: readonly Command[]): Range {
   for (const command of commands) {
     const name = nameOf(command);
     const begins = command.scheduleActivity || command.startTimer;
-    // What one task begins and cancels leaves nothing.
+    // A step or timer that is begun and cancelled in the same task writes nothing.
     const change = name && !begins && begun.delete(name) ? -1 : 1;
     if (name && begins) begun.add(name);
     least += change;
-    // With a patch's marker goes the search attribute `TemporalChangeVersion`, the first time.
+    // The first marker of a patch is accompanied by an upsert of the search attribute `TemporalChangeVersion`.
     most += command.setPatchMarker ? 2 : change;
   }
   return [least, most];
 }
 
 interface Task {
-  /** Events of history up to its start. */
+  /** Number of events in history up to the task's start. */
   length: number;
-  /** When it began; a task that only refused updates after it moves this on. */
+  /** The task's clock. A later task that only rejected updates replaces it with its own. */
   at: string;
   isReplaying: boolean;
-  /** Those that leave events. */
+  /** The commands that write events. */
   commands: Command[];
-  /** Tasks after it that refused updates and did nothing else. The server keeps no events of such a task, or all three. */
+  /** Number of tasks after it that only rejected updates. The server keeps either no events of such a task or all three. */
   refusals: number;
 }
 
 /**
- * Fails a task whose history has grown by other events than the task before left and the jobs of this one tell of. The next worker then
- * replays the thread from its beginning.
+ * Fails a task if the history has not grown by the events that the previous task's commands and this task's jobs account for. The next worker
+ * then replays the thread from its beginning.
  *
  * A query that has waited in the server's queue may reach a worker with a history that ends in a workflow task which another worker has
- * begun and will lose. The SDK's core takes that task for done. When the task comes again, with more events beside, it goes on from there: it
- * splits the jobs otherwise than any replay, and the thread diverges for good. The events between two tasks tell: `WorkflowTaskTimedOut`
- * stands where `WorkflowTaskCompleted` and the events of our commands would be. Where the task comes again with nothing beside, core has no
- * jobs for us, and what was recorded keeps the time of the lost task. Then the next query tells: core's clock has moved on without us.
- * A replay is never failed by this, so a thread goes on even where an event is counted wrongly: it costs one replay.
+ * started and will lose. The SDK's core treats that task as completed. When the task is dispatched again with further events, core continues
+ * from there: it splits the jobs differently from any replay, and the thread diverges permanently. The number of events between the two tasks
+ * shows this: `WorkflowTaskTimedOut` is in the place of `WorkflowTaskCompleted` and the events of our commands. If the task is dispatched again
+ * with nothing new, core has no jobs for the workflow, and the recorded events keep the time of the lost task. The next query shows that:
+ * core's clock has advanced without an activation. A replay is never failed, so a wrongly counted event costs one replay and the thread goes on.
  */
 export function accountForEvents(): WorkflowInternalsInterceptor {
   const leavesEvent = eventTeller();

@@ -2,34 +2,35 @@ import type { ActivityOptions } from '@temporalio/workflow';
 import { ActivityCancellationType } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
 import type { Verdict } from '../core/tool';
+import { unreachable } from '../core/unreachable';
 
-// A cancelled step is waited for, so that its end is known and nothing of it goes on behind a finished run.
+// The workflow waits until a cancelled step has ended, so that its outcome is known and no step outlives its run.
 const cancellationType = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
 
 /**
- * For calls that must not run twice a false alarm costs a person's time, so a longer silence is borne: longer than a worker takes to notice
- * that its connection is dead (the SDK's keepalive: 30 s, and 15 s for the answer), and to make itself heard on a new one.
+ * A false heartbeat timeout of a call that must not run twice costs a person's time, so its timeout is longer: longer than a worker needs to
+ * notice that its connection is dead (the SDK's keepalive: 30 s, and 15 s for the answer) and to send a heartbeat over a new one.
  */
 const patientHeartbeatMs = 60_000;
 
-/** Attempts of one scheduling. Those that are left after them, and how the next differ, is up to `schedule-step.ts`. */
+/** Attempts per scheduling. `schedule-step.ts` decides whether a step is scheduled again, and with which options. */
 const attemptsAtOnce = 5;
 
 /**
- * An ordinary activity, although it only looks into the worker's memory: a local one would make the workflow's clock differ on replay. It has
- * no heartbeat, so the timeout is what a worker's death costs here. A worker without the agent is told apart, and waited out visibly.
+ * An ordinary activity, although it only reads the worker's memory: a local activity would make the workflow's clock differ on replay. It has
+ * no heartbeat, so a worker's death delays the run by the timeout. `UnknownAgent` is not retried here: the run then waits with status `queued`.
  */
 export const resolveAgentOptions: ActivityOptions = {
   startToCloseTimeout: '4s',
   retry: { initialInterval: '200ms', maximumInterval: '10s', nonRetryableErrorTypes: [failureTypes.unknownAgent] },
 };
 
-/** Tried again on whatever worker takes it: a deploy may be about to bring one that has the agent. */
+/** For the wait for a worker that has the agent, such as one that a deploy is about to start. Any worker may take each attempt. */
 export function awaitAgentOptions(waitMs: number): ActivityOptions {
   return {
     startToCloseTimeout: '4s',
     scheduleToCloseTimeout: waitMs,
-    // Not to the worker that holds the thread, which does not have it: the server's choice from the first attempt on.
+    // Eager dispatch would give the first attempt to the worker that holds the thread, which does not have the agent.
     allowEagerDispatch: false,
     retry: { initialInterval: '500ms', maximumInterval: '5s' },
   };
@@ -40,7 +41,7 @@ export const checkArgumentsOptions: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumAttempts: 5 },
 };
 
-/** Of whoever verifies signatures, which may be a service elsewhere. */
+/** For the verifier of signatures, which may call a remote service. */
 export const verifyDecisionOptions: ActivityOptions = {
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', maximumAttempts: 5 },
@@ -51,7 +52,7 @@ export const requestCancelOptions: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumAttempts: 10 },
 };
 
-/** Code of the user's, which has timeouts of its own: these bound a worker that is lost, and every hook of a name together. */
+/** User code with its own timeouts. The timeout here bounds a lost worker and all hooks of one name together. */
 export const runHooksOptions: StepOptions = {
   startToCloseTimeout: '10m',
   cancellationType,
@@ -64,34 +65,40 @@ export const rememberRulesOptions: ActivityOptions = {
 };
 
 export const callModelOptions: StepOptions = {
-  // The longest answers of reasoning models take tens of minutes; a stalled stream is ended by the activity's own idle timeout.
+  // The longest answers of reasoning models take tens of minutes. The activity's own idle timeout ends a stalled stream.
   startToCloseTimeout: '1h',
   cancellationType,
-  // The activity counts the provider's failures itself, against the agent's policy, and ends the retries. What it can't count are
-  // attempts that died with their worker.
+  // The activity counts the provider's failures itself, against the agent's policy, and ends the retries. It can't count attempts that
+  // died with their worker: those are bounded here.
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: attemptsAtOnce },
 };
 
-/** Time for the tool to notice that its own timeout has passed, and for the outcome to travel. */
+/** Time for the tool to notice that its own timeout has passed, and for the outcome to reach the server. */
 const graceMs = 15_000;
 
 export function runToolOptions(verdict: Extract<Verdict, { kind: 'run' }>): StepOptions {
   const { effect, timeoutMs, retry } = verdict;
   const startToCloseTimeout = timeoutMs + graceMs;
-  if (effect === 'once')
-    return { startToCloseTimeout, heartbeatTimeout: patientHeartbeatMs, cancellationType, retry: { maximumAttempts: 1 } };
-  return {
-    startToCloseTimeout,
-    cancellationType,
-    retry: {
-      initialInterval: retry?.initialMs ?? 500,
-      // Never below the first interval: the server would refuse the command, and with it the workflow task, again and again.
-      maximumInterval: retry?.maxMs ?? Math.max(30_000, retry?.initialMs ?? 0),
-      // As for model calls: throws are counted by the activity.
-      maximumAttempts: (retry?.maxAttempts ?? 1) + attemptsAtOnce - 1,
-    },
-  };
+  switch (effect) {
+    case 'once':
+      return { startToCloseTimeout, heartbeatTimeout: patientHeartbeatMs, cancellationType, retry: { maximumAttempts: 1 } };
+    case 'pure':
+    case 'keyed':
+      return {
+        startToCloseTimeout,
+        cancellationType,
+        retry: {
+          initialInterval: retry?.initialMs ?? 500,
+          // Never below the first interval: the server would reject the command, and the workflow task would fail repeatedly.
+          maximumInterval: retry?.maxMs ?? Math.max(30_000, retry?.initialMs ?? 0),
+          // As for model calls, the activity counts what the tool throws.
+          maximumAttempts: (retry?.maxAttempts ?? 1) + attemptsAtOnce - 1,
+        },
+      };
+    default:
+      return unreachable(effect);
+  }
 }
 
-/** Of a step with heartbeats. Their timeout follows from the takeover that the worker promises, where it is not set here. */
+/** Options of a step with heartbeats. Without `heartbeatTimeout` here, the timeout follows from the worker's takeover time (`takeoverMs`). */
 export type StepOptions = ActivityOptions & { retry: { maximumAttempts: number }; heartbeatTimeout?: number };

@@ -2,39 +2,45 @@ import { ApplicationFailure, allHandlersFinished, CancellationScope, condition, 
 import { failureTypes } from '../contract/activities';
 import type { ThreadInput, ThreadResult } from '../contract/thread';
 import { decodeFailureOf } from '../contract/undecodable';
+import { runOf } from '../core/calls';
 import { afterAnswer, beforeTurn, type RunEnd, type SendBack } from '../core/decide';
-import type { AssistantMessage } from '../core/message';
-import { activeRun, type RunState, stepIdOf, type ThreadState } from '../core/state';
+import { type AssistantMessage, textOf, toolCallsOf, withText, wordsOf } from '../core/message';
+import { activeRun, type RunState, stepIdOf } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
-import { type Asked, afterModel, askModel, beforeModel, shorten, sumUp } from './ask-model';
+import { askModels } from './ask-model';
 import { awaitBackground } from './background';
+import type { ModelResult } from './call-model';
 import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
+import { sumUp } from './closing-words';
+import { compactAsRequested, tellCompactions } from './compaction';
+import { noProgress } from './finish-call';
 import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
-import { deliverEvents, hasHook, runHook, tellCompactions } from './hooks';
-import { newId } from './record';
+import { deliverEvents, hasHook, runHook } from './hooks';
+import { afterModel, beforeModel } from './model-hooks';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
 import { runCalls } from './run-calls';
-import { closeWith, endOf, outputOf, rest, result, waitsAtEnd } from './run-end';
+import { closeWith, endOf, endRun, outputOf, result, waitsAtEnd } from './run-end';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { stepScope } from './stop-steps';
 import { awaitReply, suspend } from './suspend';
 import { refuseQueue, say, takeInMessages, takeInResults, waiting } from './take-in';
-import { openThread, type Thread } from './thread';
+import { openThread, type ThreadContext } from './thread-context';
 
 /**
- * The agent loop. It decides nothing on data that replay could not repeat, and it holds four invariants:
+ * The agent loop. It makes decisions only on data that is the same in a replay, and it maintains four invariants:
  *
- * I1  State changes only in `record`. State is plain JSON, and equals its own JSON after every step.
- * I2  Every tool call the model made is paired with exactly one tool result message, on every path.
- * I3  The log is the truth: `seq` has no gaps, across runs, retries and continue-as-new; each run has exactly one terminal event, its last.
- * I4  Nothing grows without bound: a turn's bytes in history are constant, and between turns and at rest the thread continues as new once
- *     this execution has written so much (growth.ts).
+ * I1  State changes only in `record`, except for `noteDelivered`. State is plain JSON: after every step it equals its own JSON.
+ * I2  Every tool call of the model is paired with exactly one tool result message, on every path.
+ * I3  The log is the authoritative record: `seq` has no gaps, across runs, retries and continue-as-new; each run has exactly one terminal
+ *     event, its last.
+ * I4  Nothing grows without bound: the bytes that a turn adds to history do not depend on the length of the conversation, and the thread
+ *     continues as new, between turns or while it waits, once this execution has written a set amount (growth.ts).
  */
-export async function agentThread(input: ThreadInput, carried?: ThreadState): Promise<ThreadResult> {
-  // Checked where the thread begins, never again: what a later release refuses must not end a thread that an earlier one took.
-  const wrong = carried === undefined ? (decodeFailureOf(input) ?? checkThreadInput(input)) : checkCarried(carried);
+export async function agentThread(input: ThreadInput, carried?: unknown): Promise<ThreadResult> {
+  // Checked only when the thread begins: a later release with stricter checks must not end a thread that an earlier release accepted.
+  const wrong = carried === undefined ? (decodeFailureOf(input) ?? checkThreadInput(input)) : checkCarried();
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
   const thread = openThread(input, carried);
   handleRequests(thread);
@@ -43,7 +49,7 @@ export async function agentThread(input: ThreadInput, carried?: ThreadState): Pr
     const arrived = await nextInput(thread);
     if (arrived === 'carry-over') return carryOver(thread);
     if (arrived === 'closed') break;
-    const end = await runToRest(thread);
+    const end = await executeRun(thread);
     if (end === 'carry-over') return carryOver(thread);
     if (thread.state.mode === 'one-shot') return closeWith(thread, end);
   }
@@ -54,10 +60,10 @@ export async function agentThread(input: ThreadInput, carried?: ThreadState): Pr
 
 const defaultIdleMs = 30 * 24 * 3_600_000;
 
-/** Waits, at no cost, for something to do. Whoever waits for a message in a conversation gives up after the idle timeout. */
-async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over'> {
+/** Waits for a message, a request to close, or a reason to carry over. A conversation closes after its idle timeout without a message. */
+async function nextInput(thread: ThreadContext): Promise<'run' | 'closed' | 'carry-over'> {
   const { state, record, input } = thread;
-  const toRun = () => activeRun(state) !== undefined || state.queue.length > 0 || thread.compact === true;
+  const toRun = () => activeRun(state) !== undefined || state.queue.length > 0 || state.compact !== undefined;
   const something = () => toRun() || state.closed || shouldCarryOver(thread, 'idle');
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
@@ -76,48 +82,48 @@ async function nextInput(thread: Thread): Promise<'run' | 'closed' | 'carry-over
   return state.closed ? 'closed' : 'carry-over';
 }
 
-/** One input, to its rest. Whatever happens, the run ends with one terminal event and a transcript in which every call has its result. */
-async function runToRest(thread: Thread): Promise<RunEnd | 'carry-over'> {
+/** Runs one input. Whatever happens, a run ends with one terminal event and a transcript in which every call has its result. */
+async function executeRun(thread: ThreadContext): Promise<RunEnd | 'carry-over'> {
   thread.scope = stepScope(thread.state, 'all');
   delete thread.modelCalls;
   thread.alarms = 0;
   thread.eager = true;
-  // Asked for before there was a run to cancel: then the next one is meant, and begins cancelled.
+  // The cancel was requested when no run was active: it applies to the next run, which begins cancelled.
   if (thread.cancelled) thread.scope.cancel();
   const end = await thread.scope.run(() => takeTurns(thread)).catch((error: unknown) => endOf(thread, error));
   if (end === 'carry-over') return end;
-  // Shielded from a cancel only where there is something to wait for: a scope is dear.
-  return waitsAtEnd(thread) ? CancellationScope.nonCancellable(() => rest(thread, end)) : rest(thread, end);
+  // Shielded from cancellation only if there is something to wait for, because a scope is expensive.
+  return waitsAtEnd(thread) ? CancellationScope.nonCancellable(() => endRun(thread, end)) : endRun(thread, end);
 }
 
-async function takeTurns(thread: Thread): Promise<RunEnd | 'carry-over'> {
+async function takeTurns(thread: ThreadContext): Promise<RunEnd | 'carry-over'> {
   const { state } = thread;
   const run = activeRun(state) ?? (await beginRun(thread));
-  if (thread.compact && run.opening.length === 0) return compactOnly(thread);
+  if (state.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
     const calling = run.calls.some((call) => call.phase !== 'done');
     if (!calling && shouldCarryOver(thread, 'between turns')) return 'carry-over';
-    // Where an earlier execution left the run at rest, what it rests for; else the calls of the last answer; else a turn.
-    const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? followCalls(thread) : takeTurn(thread));
-    // A cancel that was accepted while the last step ended in good order still is one.
+    // A run that an earlier execution left suspended waits for its reply; open calls of the last answer come before a new turn.
+    const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? finishCalls(thread) : takeTurn(thread));
+    // A cancel that was accepted while the last step completed normally still applies.
     throwIfCancelled();
     if (end) return end !== 'carry-over' && end.type === 'incomplete' && end.summarize ? sumUp(thread, end) : end;
   }
 }
 
-async function beginRun(thread: Thread): Promise<RunState> {
+async function beginRun(thread: ThreadContext): Promise<RunState> {
   const { state } = thread;
   const run = await resolveRun(thread);
   publishStatus(state, 'begins');
-  const told = hasHook(thread, 'before:execution') ? await runHook(thread, 'before:execution', { messages: waiting(state) }) : undefined;
-  for (const content of told?.messages ?? []) say(thread, content, { origin: 'hook' });
+  const answer = hasHook(thread, 'before:execution') ? await runHook(thread, 'before:execution', { messages: waiting(state) }) : undefined;
+  for (const content of answer?.messages ?? []) say(thread, content, { origin: 'hook' });
   return run;
 }
 
-/** One model call. Returns how the run ends, where it does; the calls of the answer are followed next. */
-async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefined> {
+/** Makes one model call. Returns how the run ends, if it does. The caller runs the calls of the answer next. */
+async function takeTurn(thread: ThreadContext): Promise<RunEnd | 'carry-over' | undefined> {
   const { state, record } = thread;
-  const run = state.run as RunState;
+  const run = runOf(state);
   if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   if ((state.paused || hasHook(thread, 'pause:check')) && (await gate(thread)) === 'carry-over') return 'carry-over';
   const limit = beforeTurn(state, Date.now());
@@ -127,47 +133,46 @@ async function takeTurn(thread: Thread): Promise<RunEnd | 'carry-over' | undefin
   const stepId = stepIdOf(run);
   takeInResults(thread, stepId);
   takeInMessages(thread, waiting(state), stepId);
-  if (thread.compact) shorten(thread, 'requested');
+  compactAsRequested(thread);
   if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
   const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
   if (state.paused) await heldBack(thread);
   changeStatus(thread, 'in_progress', `LLM call for turn ${run.turn}`);
 
-  const shell: AssistantMessage = { id: newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
-  record('thread.message.created', { stepId, message: shell, inProgress: true });
-  const asked = await askModel(thread, shell.id, wishes);
-  if (asked === 'superseded') return undefined;
+  const answered = await askModels(thread, wishes);
+  if (answered === 'superseded') return undefined;
 
-  const told = hasHook(thread, 'after:llm') ? await afterModel(thread, asked, shell.id) : undefined;
-  const next = takeAnswer(thread, asked, shell, told?.text ?? asked.step.text);
+  const { result: answer, draft } = answered;
+  const revised = hasHook(thread, 'after:llm') ? await afterModel(thread, answer, draft.id) : undefined;
+  const next = takeAnswer(thread, answer, draft, revised?.text);
   if (!next) return undefined;
   return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
 }
 
-/** The answer joins the transcript, `text` being its words as the hooks let them pass. Returns what it means for the run. */
+/** Adds the answer to the transcript, with the text `revised` if hooks changed it. Returns how the run ends or is sent back, if either. */
 function takeAnswer(
-  { state, record }: Thread,
-  { step, model }: Asked,
-  shell: AssistantMessage,
-  text: string,
+  { state, record }: ThreadContext,
+  { step, model }: ModelResult,
+  draft: AssistantMessage,
+  revised: string | undefined,
 ): RunEnd | SendBack | undefined {
-  const stepId = stepIdOf(state.run as RunState);
-  const { refusal, calls, finishReason, usage, opaque, attempt, token, failed, durationMs, costUsd, problems, wasted } = step;
-  const toolCalls = calls.map(({ call }) => call);
-  // Not before the hooks: calls of an answer that one blocks would never have an outcome.
-  for (const call of toolCalls) {
+  const stepId = stepIdOf(runOf(state));
+  const { parts, verdicts, finishReason, usage, attempt, token, failed, durationMs, costUsd, problems, wasted } = step;
+  const calls = toolCallsOf(parts);
+  const isRevised = revised !== undefined && revised !== textOf(parts);
+  const content = isRevised ? withText(parts, revised) : parts;
+  // Only after the hooks: if a hook blocked the answer, its calls would never have an outcome.
+  for (const call of calls) {
     record('thread.run.step.tool_call.created', { stepId, toolCall: { id: call.id, name: call.name } });
     record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall: call });
   }
   const message: AssistantMessage = {
-    ...shell,
-    content: text,
-    toolCalls,
-    ...(refusal && { refusal }),
-    ...(opaque && { opaque }),
+    ...draft,
+    content,
+    model,
     attempt,
     ...(token && { token }),
-    ...(text !== step.text && { revised: true }),
+    ...(isRevised && { revised: true }),
   };
   record(
     'thread.message.completed',
@@ -183,14 +188,14 @@ function takeAnswer(
       ...(wasted && { wasted }),
       ...(problems && { problems }),
     },
-    { verdicts: calls.map(({ verdict }) => verdict) },
+    { verdicts },
   );
-  return afterAnswer(state, { finishReason, calls: calls.length, text: refusal || text, ...(problems && { problems }) });
+  return afterAnswer(state, { finishReason, calls: calls.length, text: wordsOf(content), ...(problems && { problems }) });
 }
 
-/** The calls of the last answer, to their outcomes, and what they mean for the run. */
-async function followCalls(thread: Thread): Promise<RunEnd | 'carry-over' | undefined> {
-  const run = thread.state.run as RunState;
+/** Runs the calls of the last answer until each has its outcome. Returns how the run ends, if it does. */
+async function finishCalls(thread: ThreadContext): Promise<RunEnd | 'carry-over' | undefined> {
+  const run = runOf(thread.state);
   const end = await runCalls(thread);
   if (end) return end;
   if (run.stopped)
@@ -201,30 +206,32 @@ async function followCalls(thread: Thread): Promise<RunEnd | 'carry-over' | unde
       ...(run.stopped.by && { by: run.stopped.by }),
     };
   if (run.finalMessage !== undefined) return accept(thread);
-  return run.suspendAsked ? suspend(thread, run.suspendAsked) : undefined;
+  const open = run.calls.find(({ phase }) => phase !== 'done');
+  if (open) throw noProgress(open);
+  return run.suspendRequested ? suspend(thread, run.suspendRequested) : undefined;
 }
 
-/** The answer is not the end yet: the model is told why. */
-async function sendBack(thread: Thread, { prompt, count, waitMs }: SendBack): Promise<undefined> {
+/** Queues a message that tells the model why its answer does not end the run. */
+async function sendBack(thread: ThreadContext, { prompt, count, waitMs }: SendBack): Promise<undefined> {
   if (waitMs) await sleep(waitMs);
   say(thread, prompt, { origin: 'engine', sentBack: count });
 }
 
-/** The model says it is done. What was said meanwhile is answered, not lost with the run, and so is what still goes on behind it. */
-async function accept(thread: Thread): Promise<RunEnd | undefined> {
+/** Ends the run, because the model is done, unless messages arrived meanwhile or a hook wants more work. Waits for background calls first. */
+async function accept(thread: ThreadContext): Promise<RunEnd | undefined> {
   const { state } = thread;
   if (state.background.length > 0) await awaitBackground(thread);
   if (waiting(state).length > 0) return undefined;
-  const { sentBack } = state.run as RunState;
+  const { sentBack } = runOf(state);
   if (hasHook(thread, 'check:completion') && sentBack.completion < (state.facts?.completionChecks ?? 1)) {
-    const told = await runHook(thread, 'check:completion', { output: outputOf(state) });
-    if (told?.prompt) return void say(thread, told.prompt, { origin: 'hook', sentBack: 'completion' });
+    const answer = await runHook(thread, 'check:completion', { output: outputOf(state) });
+    if (answer?.prompt) return void say(thread, answer.prompt, { origin: 'hook', sentBack: 'completion' });
   }
   return waiting(state).length > 0 ? undefined : { type: 'completed' };
 }
 
 /** A run that only shortens the transcript: no message, no model call. */
-function compactOnly(thread: Thread): RunEnd {
-  shorten(thread, 'requested');
+function compactOnly(thread: ThreadContext): RunEnd {
+  compactAsRequested(thread);
   return { type: 'completed', output: 'Compaction run completed.' };
 }

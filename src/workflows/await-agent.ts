@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure, sleep } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
 import { activityEvents, grow } from './growth';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 /** Long enough for a rolling deploy to bring a worker that has the agent. */
 export const defaultAgentWaitMs = 5 * 60_000;
@@ -10,22 +10,23 @@ const quickPauses = 10;
 const quickPauseMs = 250;
 const longestPauseMs = 5_000;
 
-/** Whether a worker took a step whose agent it does not have. Nothing of the step has begun then, also of one that must not run twice. */
+/** Whether a worker took a step whose agent it does not have. The step has not begun then, so even a `once` tool may be scheduled again. */
 export function isUnknownAgent(error: unknown): error is ActivityFailure {
   return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === failureTypes.unknownAgent;
 }
 
-/** Whether the worker that lacks the agent says that the namespace has our search attributes. Failures of earlier code don't say. */
+/** Whether the worker that lacks the agent reported that the namespace has our search attributes. Failures from earlier code don't say. */
 export function saysSearchable({ cause }: ActivityFailure): boolean {
   const [details] = cause instanceof ApplicationFailure ? ((cause.details ?? []) as { searchAttributes?: boolean }[]) : [];
   return details?.searchAttributes === true;
 }
 
 /**
- * How long to pause before such a step is scheduled again; nothing once the thread's wait for an agent is over. From here on the thread's
- * steps go through the task queue: handed to the worker that holds the thread, which is quicker, they might never reach another.
+ * Returns a function that says how many milliseconds to pause before such a step is scheduled again, or undefined once `agentWaitMs` has
+ * passed. From here on the thread's steps go through the task queue. Eager dispatch to the worker that holds the thread is quicker, but
+ * they might then never reach another worker.
  */
-export function agentPauses(thread: Thread): () => number | undefined {
+export function agentPauses(thread: ThreadContext): () => number | undefined {
   thread.eager = false;
   const waitMs = thread.input.agentWaitMs ?? defaultAgentWaitMs;
   const since = Date.now();
@@ -37,8 +38,8 @@ export function agentPauses(thread: Thread): () => number | undefined {
   };
 }
 
-/** Runs an activity that has no attempts of its own to count, until a worker takes it that has the agent. */
-export async function whereAgentIs<T>(thread: Thread, activity: () => Promise<T>): Promise<T> {
+/** Runs an activity again until a worker that has the agent takes it. For activities whose attempts need not be counted across schedulings. */
+export async function whereAgentIs<T>(thread: ThreadContext, activity: () => Promise<T>): Promise<T> {
   let pauses: ReturnType<typeof agentPauses> | undefined;
   for (;;) {
     try {

@@ -1,22 +1,22 @@
 import { condition } from '@temporalio/workflow';
 import { sentId } from '../core/call-ids';
-import { textOf } from '../core/message';
+import { textOf, toolCallsOf } from '../core/message';
 import { type ToolOutcome, toContent } from '../core/tool';
 import { newId } from './record';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
-/** Results that come together are told together: the model is not asked anew for each. */
+/** Results that arrive within this time go to the model in one turn, not one turn each. */
 const batchMs = 500;
 
-/** Lets a call go on behind its placeholder; what comes of it is told to the model as a message. Never rejects. */
+/** Records the outcome of a background call when it arrives, as a message to the model. Never rejects. */
 export function startBackground(
-  { state, record }: Thread,
+  { state, record }: ThreadContext,
   { id, name }: { id: string; name: string },
   outcome: Promise<ToolOutcome>,
 ): void {
-  // The model knows the call by the provider's id. Looked up now: the answer may have left the transcript when the result comes.
+  // The model knows the call by the provider's id. Looked up now: the answer may no longer be in the transcript when the result arrives.
   const answer = state.messages.findLast((m) => m.role === 'assistant');
-  const call = answer?.role === 'assistant' && answer.toolCalls.find((one) => one.id === id);
+  const call = answer?.role === 'assistant' && toolCallsOf(answer.content).find((one) => one.id === id);
   const known = call ? sentId(call) : id;
   void outcome.then(({ status, content, error, durationMs }) => {
     const isError = status !== 'success';
@@ -34,8 +34,8 @@ export function startBackground(
   });
 }
 
-/** Until something came of what goes on in the background, or nothing goes on there. */
-export async function awaitBackground({ state }: Thread): Promise<void> {
+/** Resolves when a background call has a result or a message is queued, or when no background call is left. */
+export async function awaitBackground({ state }: ThreadContext): Promise<void> {
   const came = () => state.background.length === 0 || state.queue.some((m) => m.delivery !== 'after-run');
   await condition(came);
   await condition(() => state.background.length === 0, batchMs);

@@ -5,8 +5,8 @@ import { factsOfThrown } from '../core/thrown';
 
 /**
  * Wraps a failure converter, so that every failure that leaves a worker is well formed and bounded: of activities, of the workflow, of
- * refused updates and failed queries. A text under 40 characters with half a surrogate pair is written as invalid UTF-8 by protobufjs, the
- * SDK's core can't read the completion, and the worker ends; so does the next one that tries the same activity.
+ * rejected updates and of failed queries. protobufjs writes a text under 40 characters with half a surrogate pair as invalid UTF-8. The SDK's
+ * core can't read such a completion, and the worker shuts down, as does the next one that tries the same activity.
  */
 export function boundFailures(inner: FailureConverter): FailureConverter {
   return {
@@ -17,10 +17,10 @@ export function boundFailures(inner: FailureConverter): FailureConverter {
   };
 }
 
-/** Loaded by its path, inside the workflow sandbox too. */
+/** Loaded by its path, also inside the workflow sandbox. */
 export const failureConverter = boundFailures(new DefaultFailureConverter());
 
-/** What can't be converted (a proxy, a circle of causes, details that are no JSON) is told by its words. */
+/** An error that can't be converted (a proxy, circular causes, details that are not JSON) is reduced to its message, stack and type. */
 function converted(error: unknown, convert: () => ProtoFailure): ProtoFailure {
   try {
     return convert();
@@ -52,7 +52,7 @@ function isFinal(error: unknown): boolean {
   }
 }
 
-/** A copy: the failure of an error that came from the server is that error's own. */
+/** Returns a copy: the failure of an error that came from the server belongs to that error. */
 function boundFailure(failure: ProtoFailure, causesLeft: number = bounds.failureCauses): ProtoFailure {
   const { message, stackTrace, source, cause, applicationFailureInfo, canceledFailureInfo, timeoutFailureInfo, activityFailureInfo } =
     failure;
@@ -82,7 +82,7 @@ function boundFailure(failure: ProtoFailure, causesLeft: number = bounds.failure
   };
 }
 
-/** All of the details or none: half of them would be read as something else. */
+/** Keeps all details or none: a part of them would be misread. */
 function boundDetails<D extends { payloads?: Payload[] | null }>(details: D | null | undefined): D | undefined {
   const bytes = (details?.payloads ?? []).reduce((sum, { data }) => sum + (data?.length ?? 0), 0);
   return details && bytes <= bounds.failureDetailsBytes ? details : undefined;

@@ -1,22 +1,24 @@
+import { ApplicationFailure } from '@temporalio/workflow';
 import type { Attestation } from '../core/attestation';
+import { callById, findCall } from '../core/calls';
 import type { DurableEventData } from '../core/event';
 import type { Extra } from '../core/evolve';
 import type { ToolCall } from '../core/message';
-import { type CallState, type RunState, stepIdOf } from '../core/state';
+import { type CallState, stepIdOf } from '../core/state';
 import type { Suspension } from '../core/tool';
 import { argumentsOf } from '../core/views';
 import { newId } from './record';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
   'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
 > & { messageId?: string; suspend?: Suspension };
 
-/** Records what came of a call of the current turn; once, whatever comes later. */
-export function finishCall({ state, record }: Thread, id: string, { suspend, ...outcome }: Finished, extra: Extra = {}): void {
+/** Records the outcome of a call of the current turn. A call that is done keeps its first outcome. */
+export function finishCall({ state, record }: ThreadContext, id: string, { suspend, ...outcome }: Finished, extra: Extra = {}): void {
   const run = state.run;
-  const call = run?.calls.find((c) => c.id === id);
+  const call = findCall(run, id);
   if (!run || !call || call.phase === 'done') return;
   record(
     'agent.tool.execution.completed',
@@ -32,17 +34,23 @@ export function finishCall({ state, record }: Thread, id: string, { suspend, ...
   );
 }
 
-/** Gives every call that will not run its outcome. */
-export function skipCalls(thread: Thread, why: string, which: (call: CallState) => boolean = () => true): void {
+/** The failure for a call that can never get an outcome. Without it, the call would be looked at endlessly, with its hooks run each time. */
+export function noProgress({ id, name, phase }: CallState): ApplicationFailure {
+  const words = `The call "${id}" (${name}) is ${phase}, and nothing is running that would complete it. This is a defect of the engine.`;
+  return ApplicationFailure.nonRetryable(words, 'no_progress');
+}
+
+/** Records the outcome `skipped` for every call that is neither done nor running, or for those that `which` selects. */
+export function skipCalls(thread: ThreadContext, why: string, which: (call: CallState) => boolean = () => true): void {
   for (const call of thread.state.run?.calls ?? []) {
     if (call.phase === 'done' || call.phase === 'running' || !which(call)) continue;
     finishCall(thread, call.id, { status: 'skipped', output: `Error: not executed, because ${why}.` });
   }
 }
 
-/** A call that someone, or something, said no to: the model is told, with the reason. With `stop` the run ends. */
+/** Records that a person, a deadline or a hook refused a call. The model gets the reason. With `stop`, the run ends. */
 export function refuseCall(
-  thread: Thread,
+  thread: ThreadContext,
   id: string,
   words: { reason?: string; by?: string; signed?: Attestation; stop?: boolean; source?: 'deadline' | 'hook' },
   extra: Extra = {},
@@ -70,8 +78,8 @@ export function refuseCall(
   if (stop) skipCalls(thread, 'a refusal ended the run');
 }
 
-/** A call as it will run: with the arguments of whoever edited them last. */
-export function callOf({ state }: Thread, id: string): ToolCall {
-  const { name } = (state.run as RunState).calls.find((call) => call.id === id) as CallState;
+/** A call as it will run: with the latest edited arguments, if any. */
+export function callOf({ state }: ThreadContext, id: string): ToolCall {
+  const { name } = callById(state.run, id);
   return { id, name, arguments: argumentsOf(state, id) };
 }

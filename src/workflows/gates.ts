@@ -1,61 +1,62 @@
 import { CancellationScope, CancelledFailure, condition } from '@temporalio/workflow';
+import { runOf } from '../core/calls';
 import { limitFailure, type RunEnd } from '../core/decide';
 import { limitsOf, type Reached } from '../core/spent';
-import { inForce, type RunState } from '../core/state';
+import { inForce } from '../core/state';
 import { pendingCalls } from '../core/views';
 import { shouldCarryOver } from './carry-over';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 export function throwIfCancelled(): void {
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The run was cancelled');
 }
 
-/** Before each model call: holds while the thread is paused. */
-export async function gate(thread: Thread): Promise<'carry-over' | undefined> {
+/** Runs `pause:check` and waits while the thread is paused. Called before each model call. */
+export async function gate(thread: ThreadContext): Promise<'carry-over' | undefined> {
   const { state, record } = thread;
-  const told = await runHook(thread, 'pause:check', {});
-  if (told?.pause && !state.paused) record('agent.run.paused', { reason: told.reason ?? 'pause:check' });
+  const answer = await runHook(thread, 'pause:check', {});
+  if (answer?.pause && !state.paused) record('agent.run.paused', { reason: answer.reason ?? 'pause:check' });
   if (!state.paused) return undefined;
   await heldBack(thread, () => shouldCarryOver(thread, 'idle'));
   return state.paused ? 'carry-over' : undefined;
 }
 
-/** Waits until the thread is resumed, or `otherwise`. */
-export async function heldBack({ state }: Thread, otherwise: () => boolean = () => false): Promise<void> {
+/** Waits until the thread is resumed or `otherwise` returns true. */
+export async function heldBack({ state }: ThreadContext, otherwise: () => boolean = () => false): Promise<void> {
   publishStatus(state);
   await condition(() => !state.paused || otherwise());
   publishStatus(state);
 }
 
-/** The run rests: durable, for as long as it takes. Whoever answers sets it going again, and so does all that ends what is `held`. */
-export async function restUntilAnswered(thread: Thread, held: () => boolean = () => true): Promise<'answered' | 'carry-over'> {
+/** Sets the run to `requires_action` and waits, without a time limit, until someone answers, `held` returns false, or a carry-over is due. */
+export async function waitForPeople(thread: ThreadContext, held: () => boolean = () => true): Promise<'answered' | 'carry-over'> {
   const { state, record } = thread;
   const unanswered = () => state.run?.status === 'requires_action';
-  const rests = () => unanswered() && held();
-  // A cancelled run waits for nobody, and must not say that it does.
+  const waits = () => unanswered() && held();
+  // A cancelled run does not wait for people, and must not record that it does.
   throwIfCancelled();
-  // An execution that was begun at rest has said so already.
+  // An execution that began with a waiting run: the event is already recorded.
   if (!unanswered()) {
     changeStatus(thread, 'requires_action');
     record('thread.run.requires_action', { pending: pendingCalls(state) });
-    publishStatus(state, 'rests');
+    publishStatus(state, 'waits');
     if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   }
-  await condition(() => !rests() || shouldCarryOver(thread, 'idle'));
-  if (rests()) return 'carry-over';
+  await condition(() => !waits() || shouldCarryOver(thread, 'idle'));
+  if (waits()) return 'carry-over';
   if (unanswered()) changeStatus(thread, 'in_progress', 'Continuing run.');
   publishStatus(state);
   return 'answered';
 }
 
-/** A limit forbids to go on: what the agent wants done then. `undefined`: a person granted more. */
-export async function atLimit(thread: Thread, at: Reached | undefined): Promise<RunEnd | 'carry-over' | undefined> {
+/** Applies the agent's `atLimit` when a limit is reached. Returns how the run ends, or undefined if a person raised the limit. */
+export async function atLimit(thread: ThreadContext, at: Reached | undefined): Promise<RunEnd | 'carry-over' | undefined> {
   const { state, record } = thread;
-  const run = state.run as RunState;
+  const run = runOf(state);
   const way = inForce(state).atLimit;
   if (at && way === 'ask' && !run.limitAsk) record('agent.limit.reached', { id: newId('limit'), ...at });
   if (run.limitAsk) return askForMore(thread, run.limitAsk);
@@ -64,9 +65,9 @@ export async function atLimit(thread: Thread, at: Reached | undefined): Promise<
   return { type: 'incomplete', ...at, ...(way === 'summarize' && { summarize: true }) };
 }
 
-async function askForMore(thread: Thread, { limit, max, scope }: Reached): Promise<RunEnd | 'carry-over' | undefined> {
-  // Other answers may come meanwhile: outputs that someone submits, say.
-  while (thread.state.run?.limitAsk) if ((await restUntilAnswered(thread)) === 'carry-over') return 'carry-over';
-  // Refused: nothing more was granted. Where it was, but too little, the limit is reached again, and asked about again.
+async function askForMore(thread: ThreadContext, { limit, max, scope }: Reached): Promise<RunEnd | 'carry-over' | undefined> {
+  // Other answers, such as submitted outputs, may arrive first.
+  while (thread.state.run?.limitAsk) if ((await waitForPeople(thread)) === 'carry-over') return 'carry-over';
+  // An unchanged limit means that the request was refused. A limit that was raised too little is reached, and asked about, again.
   return limitsOf(thread.state)[scope][limit] === max ? { type: 'incomplete', limit, max, scope } : undefined;
 }

@@ -1,26 +1,27 @@
 import { ApplicationFailure, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { Activities, RunHooksRequest } from '../contract/activities';
+import { noteDelivered } from '../core/evolve';
 import { countErrors, defaultHookErrors } from '../core/hook-errors';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import { transcriptRef } from '../core/state';
 import type { CheckedCall } from '../core/tool';
 import { runHooksOptions } from './activity-options';
 import { scheduleStep } from './schedule-step';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 const { runHooks } = proxyActivities<Activities>(runHooksOptions);
 
-/** Whether there is anything to run. To be asked before `runHook` where every turn comes by: a promise in workflow code is dear. */
-export function hasHook({ state }: Thread, hook: HookName): boolean {
+/** Whether the agent has hooks of this name. Check it before `runHook` on every turn's path: a promise in workflow code is expensive. */
+export function hasHook({ state }: ThreadContext, hook: HookName): boolean {
   return state.facts?.hooks?.[hook] !== undefined;
 }
 
 /**
- * Runs the hooks of a name, where the agent has some, and returns their answer. What they changed and where they failed is recorded.
- * Throws where they end the run. `ignored` says what of the answer is not followed, and why.
+ * Runs the hooks of a name, if the agent has any, and returns their merged answer. Records what they changed and which of them failed.
+ * Throws if they end the run. `ignored` returns which part of the answer is not applied, and why.
  */
 export async function runHook<N extends HookName>(
-  thread: Thread,
+  thread: ThreadContext,
   hook: N,
   input: HookInput[N],
   toolCallId?: string,
@@ -29,7 +30,7 @@ export async function runHook<N extends HookName>(
   const { state } = thread;
   const { hooks, hookErrors: most = defaultHookErrors } = state.facts ?? {};
   const ids = hooks?.[hook] ?? [];
-  // Permission is never granted by leaving out who would have refused it.
+  // Hooks that may refuse a call are never disabled, because without them the call would be allowed.
   const disabled = hook === 'approve:tool' ? [] : ids.filter((id) => (state.hookErrors[id] ?? 0) >= most);
   if (ids.length === disabled.length) return undefined;
   const request: RunHooksRequest<N> = {
@@ -51,7 +52,7 @@ export async function runHook<N extends HookName>(
 }
 
 function tell(
-  { state, record }: Thread,
+  { state, record }: ThreadContext,
   hook: HookName,
   answer: HookAnswer[HookName],
   reports: readonly HookReport[],
@@ -65,9 +66,9 @@ function tell(
       : [{ id, message: error, consecutive: counts[id] ?? 1, ...(disabled.includes(id) && { disabled: true as const }) }],
   );
   const changed = JSON.stringify(counts) !== JSON.stringify(state.hookErrors);
-  // Were every delivery of events an event, there would be no end of them.
+  // A delivery of events is not recorded as an event, because that event would need another delivery.
   if (hook === 'on:event' && errors.length === 0 && !changed) return;
-  // What a hook says no to is nothing that it changed.
+  // `false` means that the hook changed nothing, except for `approved`.
   const answered = Object.entries(answer).flatMap(([key, value]) =>
     value === undefined || (value === false && key !== 'approved') ? [] : [key],
   );
@@ -88,30 +89,17 @@ function tell(
   );
 }
 
-/**
- * Tells `on:compaction` of the compactions in this execution's log that it has not been told of: before the next model call, and at the end
- * of a run. One that continue-as-new made stands in the log of the execution that began with it.
- */
-export async function tellCompactions(thread: Thread): Promise<void> {
-  if (!hasHook(thread, 'on:compaction')) return;
-  const untold = thread.state.log.filter(({ type, seq }) => type === 'thread.context.compacted' && seq > thread.compactionTold);
-  for (const { seq, data } of untold) {
-    thread.compactionTold = seq;
-    await runHook(thread, 'on:compaction', data as HookInput['on:compaction']);
-  }
-}
-
-/** Hands what was recorded since the last time to `on:event`. Whatever comes of it, the run goes on. */
-export async function deliverEvents(thread: Thread): Promise<void> {
+/** Passes the events recorded since the last delivery to `on:event`. The run continues even if the hook fails. */
+export async function deliverEvents(thread: ThreadContext): Promise<void> {
   const { state } = thread;
-  const from = thread.delivered + 1;
+  const from = state.delivered.events + 1;
   const to = state.nextSeq - 1;
   if (!state.facts?.hooks?.['on:event'] || to < from) return;
   try {
     await runHook(thread, 'on:event', { from, to });
   } catch (error) {
-    // Nobody may have got them: they are in the next delivery, at the run's end.
+    // The hooks may not have received them: they are part of the next delivery, at the run's end.
     if (isCancellation(error)) return;
   }
-  thread.delivered = to;
+  noteDelivered(state, { events: to });
 }

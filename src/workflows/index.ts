@@ -1,2 +1,2 @@
-/** What the worker registers, and nothing else. */
+/** The workflows that the worker registers, and nothing else. */
 export { agentThread } from './agent-thread';

@@ -3,9 +3,9 @@ import { replayFirst } from '../contract/replay-first';
 import { accountForEvents, eventTeller } from './account-for-events';
 
 /**
- * An activation that answers queries has no other commands. Where an earlier one was broken off in the middle (on a machine so busy that the
- * isolate's timeout passed), its commands are still there when a query that was waiting is answered, and the SDK's core ends the worker for
- * such a completion. They are of no use: the task they belong to has failed, and the thread is about to be replayed.
+ * Drops all other commands from an activation that answers queries. If an earlier activation was interrupted (on a machine so busy that the
+ * isolate's timeout passed), its commands are still present when a waiting query is answered, and the SDK's core shuts the worker down for
+ * such a completion. The commands are useless: their task has failed, and the thread is about to be replayed.
  */
 export const answersAlone: WorkflowInternalsInterceptor = {
   concludeActivation(input, next) {
@@ -16,13 +16,13 @@ export const answersAlone: WorkflowInternalsInterceptor = {
 };
 
 /**
- * A query may reach a worker with a history that goes on behind its last workflow task: an activity has completed, and nobody has taken the
- * task for it yet. The SDK's core applies these events for the query, with the clock of the task before. Such a state is ahead of history:
- * its events have times that no replay repeats, and when the task comes with a signal beside, a replay will see the two in another order.
+ * A query may reach a worker with a history that extends beyond the last workflow task: an activity has completed, and no worker has taken the
+ * task for it yet. The SDK's core applies these events for the query, with the clock of the previous task. That state is ahead of history:
+ * its events have times that no replay repeats, and if the task arrives together with a signal, a replay will see the two in another order.
  *
- * Nothing may be read of it and nothing may follow: the next activation fails, for which core puts the thread away, and whoever comes next
- * replays it. The events are told by the clock: each workflow task has its own. (A server whose clock was set back gives two tasks the same;
- * the thread then fails one task too many and goes on, because a replay is never taken for this.)
+ * No query may read this state and no task may continue from it. So the next activation fails, core evicts the thread from its cache, and the
+ * next worker replays it. Such an activation is recognized by its clock, because each workflow task has a time of its own. (If a server's clock
+ * was set back, two tasks may have the same time. The thread then fails one task too many and goes on, because a replay is never failed.)
  */
 export function neverAhead(): WorkflowInternalsInterceptor {
   let before: { length: number; at: string } | undefined;
@@ -45,10 +45,10 @@ export function neverAhead(): WorkflowInternalsInterceptor {
 }
 
 /**
- * No workflow task ends without an event of its own. Where one does, and an update begins the next, a worker that has to replay the thread
- * takes the two for one, if a query made it begin before the second was over: its clock and the order of its commands are then others than in any
- * later replay, and the thread diverges for good. test/replay/update-after-empty-task.ts shows it without this engine. The event is the marker of
- * a patch that is given up, which every worker may meet, or miss, in a replay: threads that began before this code go on.
+ * Makes each workflow task write at least one event of its own. If a task writes none, and an update begins the next task, a worker that must
+ * replay the thread merges the two, if a query made it begin before the second was over. Its clock and the order of its commands then differ
+ * from any later replay, and the thread diverges permanently. test/replay/update-after-empty-task.ts reproduces this without the engine. The event
+ * is the marker of a deprecated patch, whose presence or absence never fails a replay, so threads that began before this code continue.
  */
 export function markedTasks(): WorkflowInternalsInterceptor {
   const leavesEvent = eventTeller();
@@ -73,7 +73,7 @@ export function markedTasks(): WorkflowInternalsInterceptor {
 
 type Jobs = NonNullable<Parameters<NonNullable<WorkflowInternalsInterceptor['activate']>>[0]['activation']['jobs']>;
 
-/** Whether it stands in the history, and so comes again in each replay. An update does once it is accepted, which is a command. */
+/** Whether the job comes from an event in the history, and so from each replay too. An update is in the history only once it is accepted. */
 function isChange(job: Jobs[number]): boolean {
   return !job.queryWorkflow && !job.doUpdate && !job.notifyHasPatch && !job.updateRandomSeed && !job.removeFromCache;
 }

@@ -1,20 +1,35 @@
-import { ApplicationFailure } from '@temporalio/workflow';
-import type { Thread } from './thread';
+import type { RequestName } from '../contract/requests';
+import type { DecisionRequest } from '../core/requests';
+import { isOvergrown } from './growth';
+import { refuse } from './refuse';
+import type { ThreadContext } from './thread-context';
 
-/** The server fails the workflow task of a workflow that has more than 2,000 activities open: requests that need one can't be let in without end. */
+/** The server fails a workflow task that would have more than 2,000 activities open, so the number of requests that need one is bounded. */
 const mostAtOnce = 50;
 
 /**
- * Does what a request needs to have checked; throws, and so refuses the request, where too many are being checked. It returns the very
- * promise of the check, because a promise more would change the order of what history has.
+ * Throws `busy` for a request that an activity would have to check, if too many requests are being checked, or if so much history was written
+ * that the thread must first continue as new, which it does only when no request is being checked.
  */
-export function oneOfFew<T>(thread: Thread, request: string, check: () => Promise<T>): Promise<T> {
-  if (thread.checking >= mostAtOnce) {
-    throw ApplicationFailure.nonRetryable(
-      `${request}: ${mostAtOnce} requests are being checked for this thread; send it again`,
-      'InvalidRequest',
-    );
+export function mustHaveRoom(thread: ThreadContext, name: string): void {
+  if (thread.checking >= mostAtOnce) refuse(`${name}: ${mostAtOnce} requests are being checked for this thread; send it again`, 'busy');
+  if (isOvergrown(thread.growth, thread.state)) {
+    refuse(`${name}: the thread must continue as new before it can check more requests; send it again`, 'busy');
   }
+}
+
+/** Whether an activity has to check a request: its signature or its edited arguments. */
+export function needsCheck({ state }: ThreadContext, name: RequestName, request: unknown): boolean {
+  if (name !== 'approve' && name !== 'submitToolOutputs') return false;
+  return state.facts?.signedDecisions === true || (request as Partial<DecisionRequest>).arguments !== undefined;
+}
+
+/**
+ * Runs a check of a request and counts it while it runs. Throws `busy` as `mustHaveRoom` does. Returns the promise of `check` itself, because one
+ * more promise would change the order of commands in history.
+ */
+export function oneOfFew<T>(thread: ThreadContext, request: string, check: () => Promise<T>): Promise<T> {
+  mustHaveRoom(thread, request);
   thread.checking += 1;
   const checked = check();
   const done = () => {

@@ -4,8 +4,8 @@ import { bounds } from '../core/bounds';
 import { wellFormedJson } from '../core/text';
 
 /**
- * The default converter, but that texts are made well formed, and that payloads which it can't read don't fail the task: see `undecodable`.
- * Loaded by its path, inside the workflow sandbox too.
+ * The default converter with two changes: it makes texts well formed, and a payload that it can't read does not fail the task, see
+ * `undecodable`. Loaded by its path, also inside the workflow sandbox.
  */
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),

@@ -1,22 +1,23 @@
-import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { setHandler } from '@temporalio/workflow';
 import { queries } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
 import { show } from '../core/check-input';
-import { excerpt, isObject } from '../core/json';
+import { excerpt, isBytes, isObject } from '../core/json';
 import { receiptOf } from '../core/receipts';
 import { remaining } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
-import type { Thread } from './thread';
+import { refuse } from './refuse';
+import type { ThreadContext } from './thread-context';
 
-/** What may be read of a thread. A query changes nothing and leaves no trace. */
-export function answerQueries({ state }: Thread): void {
+/** Registers the thread's queries. They change nothing. */
+export function answerQueries({ state }: ThreadContext): void {
   setHandler(queries.events, (payload) => {
     const asked = readQuery('events', payload, ['from', 'limit']);
     const from = count(asked.from, 'from', 1);
     const first = state.log[0]?.seq ?? state.nextSeq;
-    const rests = state.mode === 'conversation' && threadStatus(state) === 'idle';
-    const page = { ...eventPage(state, from, count(asked.limit, 'limit', 1_000)), rests };
+    const idle = state.mode === 'conversation' && threadStatus(state) === 'idle';
+    const page = { ...eventPage(state, from, count(asked.limit, 'limit', 1_000)), idle };
     return from < first && state.previousExecution ? { ...page, earlier: { execution: state.previousExecution, before: first } } : page;
   });
   setHandler(queries.status, () => ({
@@ -49,8 +50,7 @@ export function answerQueries({ state }: Thread): void {
   }));
   setHandler(queries.receipt, (payload) => {
     const { id } = readQuery('receipt', payload, ['id']);
-    if (typeof id !== 'string') throw ApplicationFailure.nonRetryable(`receipt takes { id }; id is ${show(id)}`, 'InvalidRequest');
-    return receiptOf(state, id) ?? null;
+    return receiptOf(state, typeof id === 'string' ? id : refuse(`receipt takes { id }; id is ${show(id)}`)) ?? null;
   });
   setHandler(queries.transcript, (payload) => {
     const asked = readQuery('transcript', payload, ['epoch', 'from', 'length']);
@@ -65,23 +65,21 @@ function costOf({ before, run }: ThreadState): number {
   return before.costUsd + (run?.costUsd ?? 0);
 }
 
-/** The fields of a query's argument. Throws where it is none, or has others. */
+/** Returns the fields of a query's argument. Throws if it is not an object or has unknown fields. */
 function readQuery(name: string, payload: unknown, known: string[]): Record<string, unknown> {
   if (payload === undefined || payload === null) return {};
   const undecodable = decodeFailureOf(payload);
-  const unknown = isObject(payload) ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
-  const wrong = undecodable ?? (!isObject(payload) ? `it was given ${show(payload)}` : unknown && `${unknown} is not known`);
-  if (wrong) throw ApplicationFailure.nonRetryable(`${name} takes { ${known.join(', ')} }: ${wrong}`, 'InvalidRequest');
+  const isFields = isObject(payload) && !isBytes(payload);
+  const unknown = isFields ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
+  const wrong = undecodable ?? (!isFields ? `it was given ${show(payload)}` : unknown && `${unknown} is not known`);
+  if (wrong) refuse(`${name} takes { ${known.join(', ')} }: ${wrong}`);
   return payload as Record<string, unknown>;
 }
 
 function count(value: unknown, name: string, otherwise: number): number {
   if (value === undefined || value === null) return otherwise;
   if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    throw ApplicationFailure.nonRetryable(
-      `${name} must be a whole number, 0 or more; it is ${excerpt(JSON.stringify(value) ?? '', 60)}`,
-      'InvalidRequest',
-    );
+    refuse(`${name} must be a whole number, 0 or more; it is ${excerpt(JSON.stringify(value) ?? '', 60)}`);
   }
   return value as number;
 }

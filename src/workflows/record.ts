@@ -6,14 +6,7 @@ import { activeRun, type ThreadState } from '../core/state';
 
 export type RecordEvent = <T extends DurableEventType>(type: T, data: DurableEventData[T], extra?: Extra & { runId?: string }) => void;
 
-/** Another event always follows these at once, so what they change need not be shown yet. */
-const followed: readonly DurableEventType[] = [
-  'agent.run.step.created',
-  'thread.run.step.tool_call.created',
-  'thread.run.step.tool_call.completed_by_llm',
-];
-
-/** The one door through which a thread changes (I1). What the Web UI shows of it follows; that is made here and costs no history. */
+/** Returns the function that records events, which is the only way to change a thread's state (I1). */
 export function recorder(state: ThreadState): RecordEvent {
   return (type, data, { runId, ...extra } = {}) => {
     const event = {
@@ -25,11 +18,19 @@ export function recorder(state: ThreadState): RecordEvent {
       data,
     } as DurableEvent;
     evolve(state, event, extra);
-    if (!followed.includes(type)) setCurrentDetails(details(state));
   };
 }
 
-/** A short random id that replay repeats. */
+/**
+ * Sets the page that the Web UI shows for the thread. The page is made only when the Web UI requests it, by serializing this object. Making it
+ * at each event would take too long in workflow tasks and replays if a call's arguments are long.
+ */
+export function showDetails(state: ThreadState): void {
+  const page = { toJSON: () => details(state) };
+  setCurrentDetails(page as unknown as string);
+}
+
+/** Returns a random id with 16 hex digits that is the same in a replay. */
 export function newId(prefix: string): string {
   return `${prefix}_${uuid4().replaceAll('-', '').slice(0, 16)}`;
 }

@@ -1,53 +1,54 @@
-import { ApplicationFailure, currentUpdateInfo, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
+import { currentUpdateInfo, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import { type Receipt, type RequestName, signals, updates } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
-import { checkDepth } from '../core/check-input';
+import { checkExtent } from '../core/check-input';
+import { type Checked, refused } from '../core/checked';
 import { lateDecision, lateOutputs, lateReply } from '../core/deadlines';
+import { checkDecision, checkSubmit } from '../core/decisions';
 import type { Extra } from '../core/evolve';
 import { excerpt } from '../core/json';
-import { type FollowedRequest, followedBefore, identify, type RequestMark } from '../core/request-ids';
+import type { Refusal } from '../core/refusal';
+import { type FollowedRequest, followedBefore, identify, type RequestMark, sameAs } from '../core/request-ids';
 import {
   type CancelRequest,
-  type Checked,
   type CloseRequest,
   checkCancel,
   checkClose,
   checkCompact,
-  checkDecision,
   checkPause,
   checkResume,
   checkSend,
-  checkSubmit,
   type DecisionRequest,
   type PauseRequest,
   type SendRequest,
   type SubmitRequest,
 } from '../core/requests';
 import { activeRun, type ThreadState } from '../core/state';
-import { messageOfThrown } from '../core/thrown';
 import { acceptDecision, acceptOutputs } from './ask-people';
 import { grow, requestEvents } from './growth';
+import { mustHaveRoom, needsCheck } from './one-of-few';
 import { answerQueries } from './queries';
 import { newId } from './record';
+import { failureOf, refusalOf, refuse } from './refuse';
 import { cancelRun } from './status';
 import { refuseQueue } from './take-in';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 /**
- * Everything that may be asked of a thread. A signal can't be refused, so its handler never throws: what can't be followed becomes a
- * bounded event. An update is refused before it enters history, with the reason.
+ * Registers the handlers of all requests. A signal can't be rejected, so its handler never throws: an invalid signal becomes an event of bounded
+ * size. An invalid update is rejected with the reason before it enters history.
  */
-export function handleRequests(thread: Thread): void {
+export function handleRequests(thread: ThreadContext): void {
   const { state } = thread;
   const inTime =
     <T>(
       check: (state: ThreadState, payload: unknown) => Checked<T>,
-      late: (state: ThreadState, request: T, now: number) => string | undefined,
+      late: (state: ThreadState, request: T, now: number) => Refusal | undefined,
     ) =>
     (payload: unknown): Checked<T> => {
       const checked = check(state, payload);
-      const reason = checked.ok ? late(state, checked.request, Date.now()) : undefined;
-      return reason === undefined ? checked : { ok: false, reason };
+      const found = checked.ok ? late(state, checked.request, Date.now()) : undefined;
+      return found ? refused(found) : checked;
     };
   const takes: Record<RequestName, Take> = {
     cancel: request<CancelRequest>(thread, 'cancel', (payload) => checkCancel(state, payload), cancelRun),
@@ -59,12 +60,12 @@ export function handleRequests(thread: Thread): void {
     compact: request<PauseRequest>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact),
     close: request<CloseRequest>(thread, 'close', (payload) => checkClose(state, payload), acceptClose),
   };
-  // First, and for all names: what came before the thread began is handed over in the order in which it came, not name by name.
+  // Set before the named handlers, so that signals that arrived before the thread began are handled in order of arrival, not by name.
   setDefaultSignalHandler((name, payload) => {
     if (Object.hasOwn(takes, name)) return takes[name as RequestName].signal(payload);
     grow(thread.growth, requestEvents, payload);
     const reason = `there is no signal "${excerpt(name, 100)}"; known are ${Object.keys(signals).join(', ')}`;
-    thread.record('agent.request.rejected', { request: excerpt(name, 100), reason });
+    thread.record('agent.request.rejected', { request: excerpt(name, 100), code: 'unknown-request', reason });
   });
   for (const [name, { signal, update, validator }] of Object.entries(takes) as [RequestName, Take][]) {
     setHandler(signals[name], signal, { description: descriptions[name] });
@@ -73,32 +74,34 @@ export function handleRequests(thread: Thread): void {
   answerQueries(thread);
 }
 
-/** What takes one request, in either form. */
+/** The handlers of one request, as a signal and as an update. */
 interface Take {
   signal(payload?: unknown): Promise<void>;
   update(payload?: unknown): Promise<Receipt>;
   validator(payload?: unknown): void;
 }
 
-/** `accept` records the event that follows the request with `extra`, by which a repetition is known; a text that it returns is a warning. */
+/** `accept` records the request's event with `extra`, which identifies a repeated request. A string that it returns is a warning. */
 function request<T>(
-  thread: Thread,
+  thread: ThreadContext,
   name: RequestName,
   check: (payload: unknown) => Checked<T>,
-  accept: (thread: Thread, request: T, extra: Extra) => unknown,
+  accept: (thread: ThreadContext, request: T, extra: Extra) => unknown,
 ): Take {
   const { state } = thread;
   const understand = (payload: unknown): { again: Receipt } | { request: T; mark?: RequestMark } => {
     const undecodable = decodeFailureOf(payload);
     if (undecodable) refuse(`${name}: the payload can't be read: ${undecodable}`);
-    const tooDeep = checkDepth(`${name}: the payload`, payload);
-    if (tooDeep) refuse(tooDeep);
+    const tooLarge = checkExtent(`${name}: the payload`, payload);
+    if (tooLarge) refuse(tooLarge);
     const { content, mark } = given(identify(name, payload, currentUpdateInfo()?.id));
-    // Asked again, it is answered as before, whatever has become of the thread since.
+    // A repeated request gets the same answer as before, even if the thread has changed since.
     const before = mark && given(followedBefore(state, mark));
     if (before) return { again: receipt(before) };
-    // Of a message the id is its own, too.
+    // The id of a message request is also the id of the message.
     const request = given(check(name === 'sendMessage' ? payload : content));
+    if (mark) given(sameAs(thread.underWay.get(mark.key), mark));
+    if (needsCheck(thread, name, request)) mustHaveRoom(thread, name);
     return { request, ...(mark && { mark }) };
   };
   const take = async (payload: unknown): Promise<Receipt> => {
@@ -108,12 +111,15 @@ function request<T>(
     const followed = () => mark && given(followedBefore(state, mark));
     let done: unknown;
     try {
+      if (mark) thread.underWay.set(mark.key, mark);
       done = await accept(thread, request, mark ? { request: mark } : {});
     } catch (error) {
-      // The same request came twice, and the other was followed while this one was looked at.
+      // The same request arrived twice, and the other one was accepted while this one was being checked.
       const other = followed();
       if (other) return receipt(other);
       throw error;
+    } finally {
+      if (mark) thread.underWay.delete(mark.key);
     }
     return { ...receipt(followed() ?? { seq: state.nextSeq - 1 }), ...(typeof done === 'string' && { warning: done }) };
   };
@@ -123,8 +129,8 @@ function request<T>(
       try {
         await take(payload);
       } catch (error) {
-        const reason = excerpt(messageOfThrown(error), 1_000);
-        thread.record('agent.request.rejected', { request: name, reason });
+        const { code, reason } = refusalOf(error);
+        thread.record('agent.request.rejected', { request: name, code, reason: excerpt(reason, 1_000) });
       }
     },
     update(payload) {
@@ -136,11 +142,8 @@ function request<T>(
 }
 
 function given<T>(checked: Checked<T>): T {
-  return checked.ok ? checked.request : refuse(checked.reason);
-}
-
-function refuse(reason: string): never {
-  throw ApplicationFailure.nonRetryable(reason, 'InvalidRequest');
+  if (!checked.ok) throw failureOf(checked);
+  return checked.request;
 }
 
 function receipt({ seq, id }: Pick<FollowedRequest, 'seq' | 'id'>): Receipt {
@@ -150,17 +153,17 @@ function receipt({ seq, id }: Pick<FollowedRequest, 'seq' | 'id'>): Receipt {
 const descriptions: Record<RequestName, string> = {
   cancel: 'Ends the run. {"reason":"…","by":"…"}, both optional.',
   sendMessage:
-    'Says something to the agent: at its next turn, or as the next run of a conversation. {"input":"…","delivery":"next-turn|now|after-run"}',
+    'Sends a message to the agent, for its next turn or as the next run of a conversation. {"input":"…","delivery":"next-turn|now|after-run"}',
   submitToolOutputs: 'Answers calls that wait for their output. {"outputs":[{"toolCallId":"…","output":…}]}',
   approve: 'Decides a call that waits for an approval. {"toolCallId":"…","approved":true,"by":"…","reason":"…"}',
-  pause: 'Nothing new begins until it is resumed. {"reason":"…","by":"…"}, both optional.',
-  resume: 'Goes on after a pause.',
+  pause: 'No model call and no tool call begins until the thread is resumed. {"reason":"…","by":"…"}, both optional.',
+  resume: 'Continues after a pause.',
   compact: 'Shortens the transcript.',
   close: 'Ends a conversation once its run is over; {"cancel":true} ends the run too.',
 };
 
 function acceptMessage(
-  thread: Thread,
+  thread: ThreadContext,
   { input, id = newId('msg'), delivery, correlationId: _, ...overrides }: SendRequest,
   extra: Extra,
 ): void {
@@ -170,23 +173,22 @@ function acceptMessage(
   if (delivery === 'now' && thread.asking) thread.modelCalls?.cancel();
 }
 
-function acceptPause({ record }: Thread, { reason = 'Manual pause', by }: PauseRequest, extra: Extra): void {
+function acceptPause({ record }: ThreadContext, { reason = 'Manual pause', by }: PauseRequest, extra: Extra): void {
   record('agent.run.paused', { reason, ...(by && { by }) }, extra);
 }
 
-function acceptResume({ record }: Thread, words: PauseRequest, extra: Extra): void {
+function acceptResume({ record }: ThreadContext, words: PauseRequest, extra: Extra): void {
   record('agent.run.resumed', words, extra);
 }
 
-function acceptCompact(thread: Thread, words: PauseRequest, extra: Extra): void {
+function acceptCompact(thread: ThreadContext, words: PauseRequest, extra: Extra): void {
   thread.record('agent.request.accepted', { request: 'compact', ...words }, extra);
-  thread.compact = true;
 }
 
-function acceptClose(thread: Thread, { cancel, reason, by }: CloseRequest, extra: Extra): void {
+function acceptClose(thread: ThreadContext, { cancel, reason, by }: CloseRequest, extra: Extra): void {
   if (cancel) cancelRun(thread, { ...(reason && { reason }), ...(by && { by }) });
   if (!thread.state.closed) thread.record('thread.closed', { reason: 'requested' }, extra);
-  // A one-shot thread whose run has not begun yet ends with it, as any: cancelled.
+  // A one-shot thread whose run has not begun keeps its message, so that the run begins and ends as cancelled.
   if (cancel && (thread.state.mode === 'conversation' || activeRun(thread.state))) {
     refuseQueue(thread, 'the thread was closed before it took the message in');
   }

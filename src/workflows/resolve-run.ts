@@ -1,6 +1,7 @@
 import { ActivityFailure, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import type { AgentFacts } from '../core/agent';
+import { runOf } from '../core/calls';
 import type { Extra } from '../core/evolve';
 import type { RunState } from '../core/state';
 import { awaitAgentOptions, resolveAgentOptions } from './activity-options';
@@ -10,10 +11,10 @@ import { newId } from './record';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { openingOf } from './take-in';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
-/** Begins a run with what it needs to know of its agent. Whatever happens, there is a run afterwards, so that a failure has one to end. */
-export async function resolveRun(thread: Thread): Promise<RunState> {
+/** Begins a run with its agent's facts. Creates the run even if they can't be resolved, so that the failure ends a run. */
+export async function resolveRun(thread: ThreadContext): Promise<RunState> {
   const { state, record } = thread;
   const begin = (extra: Extra = {}) =>
     record('agent.run.created', { status: 'in_progress', initialMessages: openingOf(state) }, { runId: newId('run'), ...extra });
@@ -27,11 +28,11 @@ export async function resolveRun(thread: Thread): Promise<RunState> {
     return awaitAgent(thread, error);
   }
   begin({ facts });
-  return state.run as RunState;
+  return runOf(state);
 }
 
-/** No worker that was asked has the agent: the run waits, visibly, until one that does takes it up, or the time is over. */
-async function awaitAgent(thread: Thread, error: ActivityFailure): Promise<RunState> {
+/** Waits with status `queued` until a worker that has the agent takes the run, for at most `agentWaitMs`. Throws when the time is over. */
+async function awaitAgent(thread: ThreadContext, error: ActivityFailure): Promise<RunState> {
   const { state, record, input } = thread;
   thread.eager = false;
   const waitMs = input.agentWaitMs ?? defaultAgentWaitMs;
@@ -39,7 +40,7 @@ async function awaitAgent(thread: Thread, error: ActivityFailure): Promise<RunSt
   if (state.searchable) publishStatus(state, 'begins');
   if (waitMs === 0) throw error;
   const facts = await resolve(thread, waitMs).catch((late: unknown) => {
-    // Workers were away for all that time: whoever is back now has not been asked.
+    // No worker was available for all that time. One that is back now may have the agent.
     if (late instanceof ActivityFailure && late.cause instanceof TimeoutFailure) return resolve(thread);
     throw late;
   });
@@ -48,10 +49,10 @@ async function awaitAgent(thread: Thread, error: ActivityFailure): Promise<RunSt
     { status: 'in_progress', previousStatus: 'queued', details: 'A worker that has the agent took it up.' },
     { facts },
   );
-  return state.run as RunState;
+  return runOf(state);
 }
 
-async function resolve({ state, growth }: Thread, waitMs?: number): Promise<AgentFacts> {
+async function resolve({ state, growth }: ThreadContext, waitMs?: number): Promise<AgentFacts> {
   grow(growth, activityEvents);
   const { resolveAgent } = proxyActivities<Activities>(waitMs === undefined ? resolveAgentOptions : awaitAgentOptions(waitMs));
   const facts = await resolveAgent({ agent: state.agent });

@@ -1,33 +1,40 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
+import { callById, findCall, runOf } from '../core/calls';
 import type { HookAnswer } from '../core/hooks';
-import type { CallState, RunState } from '../core/state';
 import { stepIdOf } from '../core/state';
 import { type ToolOutcome, toContent, type Verdict } from '../core/tool';
-import { toolSummary } from '../core/views';
+import { checkedCall, toolSummary } from '../core/views';
 import { runToolOptions, type StepOptions } from './activity-options';
 import { startBackground } from './background';
 import { callOf, finishCall } from './finish-call';
-import { heldBack } from './gates';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { scheduleStep } from './schedule-step';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 type Runs = Extract<Verdict, { kind: 'run' }>;
+
+/** What a call checks between its hooks and its start. */
+export interface CallGate {
+  /** Resolves when the pause ends. */
+  hold(id: string): Promise<void>;
+  /** Whether another call has ended the run, so that this one does not begin. */
+  isOver(): boolean;
+}
 
 /** Further attempts that `after:tool` may ask for. */
 const mostRetries = 2;
 
-/** Runs one call, to its outcome. Rejects only where the run is cancelled, or a hook ends it; where all is `over` by then it does not begin. */
-export async function runCall(thread: Thread, id: string, verdict: Runs, over: () => boolean): Promise<void> {
+/** Runs one call until it has its outcome. Rejects only if the run is cancelled or a hook ends it. */
+export async function runCall(thread: ThreadContext, id: string, verdict: Runs, gate: CallGate): Promise<void> {
   const { state, record } = thread;
-  const run = state.run as RunState;
-  const told = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
-  if (told?.skip) return finishCall(thread, id, { status: 'success', output: toContent(told.mockResult) });
-  // What was asked for while the hook looked at it: a pause, or the end of the run.
-  if (state.paused) await heldBack(thread, over);
-  if (over() || run.calls.find((call) => call.id === id)?.phase !== 'ready') return;
+  const run = runOf(state);
+  const answer = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
+  if (answer?.skip) return finishCall(thread, id, { status: 'success', output: toContent(answer.mockResult) });
+  // A pause or the end of the run may have been requested while the hook ran.
+  if (state.paused) await gate.hold(id);
+  if (gate.isOver() || findCall(run, id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
@@ -48,7 +55,7 @@ export async function runCall(thread: Thread, id: string, verdict: Runs, over: (
     const refused = whyNotAgain(name, verdict, retries);
     const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? refused : undefined);
     const after = await runHook(thread, 'after:tool', seen, id, ignored).catch((error) => {
-      // It has run, and its call must not stay open; but what was not let pass, or not looked at, the next run must not see either.
+      // The tool has run, so its call needs an outcome. But the next run must not see a result that a hook blocked or failed to check.
       finishCall(thread, id, { ...rest, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
       throw error;
     });
@@ -63,25 +70,27 @@ export async function runCall(thread: Thread, id: string, verdict: Runs, over: (
 }
 
 /**
- * Why a call is not run again although a hook asks for it. A `keyed` call is run again under the same idempotency key: whether the first
- * time had an effect, a hook can't know, and the service can.
+ * Returns why a call is not run again although a hook requests it, or undefined. A `keyed` call runs again with the same idempotency key: only
+ * the service, not the hook, knows whether the first run had an effect.
  */
 function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
   if (effect === 'once') return `retry: ${name} is a \`once\` tool, which is never run twice`;
   return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
 }
 
-/** `again`: it has run, and a hook asks that it run once more. */
+/** Schedules the tool's activity. Never rejects. `again`: the call has run, and a hook requests another run. */
 function attempt(
-  thread: Thread,
+  thread: ThreadContext,
   id: string,
   verdict: Runs,
   again = false,
 ): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
   const { state } = thread;
   const call = callOf(thread, id);
-  const run = state.run as RunState;
-  const { editedArguments, editedBy = 'person', approved } = run.calls.find((c) => c.id === id) as CallState;
+  const run = runOf(state);
+  const calling = callById(run, id);
+  const { editedArguments, editedBy = 'person', approved } = calling;
+  const { digest } = approved && state.facts?.judgesDecisions ? checkedCall(calling) : {};
   const options = runToolOptions(verdict);
   const { runTool } = proxyActivities<Activities>(options);
   const summary = toolSummary(call.name, call.arguments);
@@ -89,8 +98,9 @@ function attempt(
     agent: state.agent,
     runId: run.id,
     call,
+    ...(digest && { digest }),
     ...(editedArguments !== undefined && { edited: editedBy }),
-    // What a hook makes of a call is the hook's to answer for.
+    // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(verdict.effect === 'once' && { once: true }),
   };
@@ -101,12 +111,12 @@ function attempt(
   }));
 }
 
-async function inBackground(thread: Thread, id: string, verdict: Runs): Promise<ToolOutcome> {
+async function inBackground(thread: ThreadContext, id: string, verdict: Runs): Promise<ToolOutcome> {
   const { outcome } = await attempt(thread, id, verdict);
   return outcome;
 }
 
-/** What is known of a call whose activity did not return an outcome. */
+/** The outcome of a call whose activity failed. */
 function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutcome {
   if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
@@ -115,6 +125,6 @@ function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutc
     const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
     return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
   }
-  const message = lost ? `the worker was lost again and again while ${name} ran` : (cause?.message ?? (error as Error).message);
+  const message = lost ? `the worker was lost repeatedly while ${name} ran` : (cause?.message ?? (error as Error).message);
   return { status: 'failed', content: `Error: ${message}`, error: { name: 'ToolInfrastructureError', message } };
 }

@@ -10,65 +10,67 @@ import {
 } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import type { ThreadResult } from '../contract/thread';
+import { runOf } from '../core/calls';
 import { limitWords, type RunEnd } from '../core/decide';
-import { wordsOf } from '../core/log';
+import { saidIn } from '../core/log';
 import type { CancelRequest } from '../core/requests';
-import { type RunState, stepIdOf, type ThreadState } from '../core/state';
+import { stepIdOf, type ThreadState } from '../core/state';
+import { unreachable } from '../core/unreachable';
 import { requestCancelOptions } from './activity-options';
-import { shorten } from './ask-model';
+import { compactAsRequested, tellCompactions } from './compaction';
 import { skipCalls } from './finish-call';
-import { deliverEvents, hasHook, runHook, tellCompactions } from './hooks';
+import { deliverEvents, hasHook, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
 import { refuseQueue, settleOwnWords, takeInOpening, takeInResults } from './take-in';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 
 const endHooks = ['on:compaction', 'after:execution', 'on:event'] as const;
 
-/** Whether anything of the user's is run, or goes on, when a run ends. */
-export function waitsAtEnd(thread: Thread): boolean {
+/** Whether a run's end has to wait for background calls or hooks. */
+export function waitsAtEnd(thread: ThreadContext): boolean {
   return thread.state.background.length > 0 || endHooks.some((hook) => hasHook(thread, hook));
 }
 
-/** Ends the run: nothing is left open in the transcript, and the terminal event is the last. */
-export async function rest(thread: Thread, end: RunEnd): Promise<RunEnd> {
+/** Ends the run: completes the transcript and records the terminal event as the run's last. Returns how the run ended. */
+export async function endRun(thread: ThreadContext, end: RunEnd): Promise<RunEnd> {
   const { state, record } = thread;
-  const run = state.run as RunState;
+  const run = runOf(state);
   if (state.background.length > 0) {
     thread.scope.cancel();
     await condition(() => state.background.length === 0);
   }
-  // What the run began with is its own, also where it ended before its first turn: left waiting, it would begin the next run, for ever.
+  // The run's opening messages join the transcript even if it ended before its first turn. In the queue they would begin run after run.
   takeInOpening(thread);
-  if (run.shell) {
+  if (run.draft) {
     const reason = end.type === 'cancelled' ? 'cancelled' : 'failed';
-    record('thread.message.incomplete', { stepId: stepIdOf(run), messageId: run.shell, reason });
+    record('thread.message.incomplete', { stepId: stepIdOf(run), messageId: run.draft, reason });
   }
   skipCalls(thread, end.type === 'cancelled' ? 'the run was cancelled' : 'the run ended before it');
   takeInResults(thread);
   settleOwnWords(thread);
   const output = outputOf(state, end);
-  // Whoever asked for it was told yes.
-  if (thread.compact) shorten(thread, 'requested');
+  // The request was accepted, so it is carried out.
+  compactAsRequested(thread);
   if (hasHook(thread, 'on:compaction')) await tellCompactions(thread).catch(() => undefined);
-  // Hooks may look at the end of a run, not change it.
+  // Hooks can't change how a run ends.
   if (hasHook(thread, 'after:execution')) {
     await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
   }
-  // Last, so that what was said while the hooks ran is answered too.
+  // Last, so that messages that arrived while the hooks ran are superseded too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
   const last = heeded(thread, end);
   recordEnd(thread, last, output);
-  // One that is asked for from here on means the next run.
+  // A cancel from here on applies to the next run.
   if (state.mode === 'conversation') delete thread.cancelled;
   publishStatus(state, 'ends');
   if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   return last;
 }
 
-/** A cancel that was accepted while the hooks of the end ran still is one. */
-function heeded({ cancelled }: Thread, end: RunEnd): RunEnd {
+/** Returns `end`, or `cancelled` if a cancel was accepted while the hooks at the run's end ran. */
+function heeded({ cancelled }: ThreadContext, end: RunEnd): RunEnd {
   return cancelled && (end.type === 'completed' || end.type === 'incomplete') ? { type: 'cancelled', ...wordsOfCancel(cancelled) } : end;
 }
 
@@ -76,8 +78,8 @@ function wordsOfCancel({ reason, by }: CancelRequest): { reason?: string; by?: s
   return { ...(reason && { reason }), ...(by && { by }) };
 }
 
-function recordEnd({ state, record }: Thread, end: RunEnd, output: string): void {
-  const run = state.run as RunState;
+function recordEnd({ state, record }: ThreadContext, end: RunEnd, output: string): void {
+  const run = runOf(state);
   switch (end.type) {
     case 'completed': {
       const last = end.output === undefined ? state.messages.filter((m) => m.role === 'assistant').slice(-1) : [];
@@ -100,8 +102,8 @@ function recordEnd({ state, record }: Thread, end: RunEnd, output: string): void
   }
 }
 
-/** What an error means for its run: a cancel that was asked for, or a failure with the code of its cause. */
-export function endOf(thread: Thread, error: unknown): RunEnd {
+/** Converts an error to the end of its run: `cancelled`, or `failed` with the code of the error's cause. Rethrows errors of the engine. */
+export function endOf(thread: ThreadContext, error: unknown): RunEnd {
   if (isCancellation(error)) return { type: 'cancelled', ...wordsOfCancel(thread.cancelled ?? {}) };
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure) {
@@ -113,35 +115,41 @@ export function endOf(thread: Thread, error: unknown): RunEnd {
     return {
       type: 'failed',
       code: 'worker-lost',
-      message: `The step ${error.activityType} could not be carried out: ${why}. Its worker was lost again and again.`,
+      message: `The step ${error.activityType} could not be carried out: ${why}. Its worker was lost repeatedly.`,
     };
   }
-  // Anything else is a defect of ours or of the platform: the workflow task fails, is retried, and the thread is whole once it is mended.
+  // Anything else is a defect of the engine or the platform: the workflow task fails and is retried, and the thread goes on after a fix.
   throw error;
 }
 
-/** A one-shot thread ends with its run, so that the Web UI and `result()` tell how it went. */
-export async function closeWith(thread: Thread, end: RunEnd): Promise<ThreadResult> {
+/** Ends a one-shot thread with the outcome of its run, so that the Web UI and `result()` show it. */
+export async function closeWith(thread: ThreadContext, end: RunEnd): Promise<ThreadResult> {
   if (!allHandlersFinished()) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
-  if (end.type === 'failed')
-    throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
-  if (end.type === 'expired') throw ApplicationFailure.nonRetryable(end.message, 'expired');
-  if (end.type === 'cancelled') {
-    // The server shows Canceled only where its own cancel was asked for, so a thread that was told `cancel` has it asked for. A workflow
-    // can't cancel itself by a command. Where even the activity fails, the thread ends as failed, and its log still says cancelled.
-    if (thread.cancelled || thread.state.run?.stopped) {
-      await CancellationScope.nonCancellable(() => requestCancel()).catch(() => undefined);
-    }
-    throw new CancelledFailure('The thread was cancelled');
+  switch (end.type) {
+    case 'completed':
+    case 'incomplete':
+      return result(thread.state, end);
+    case 'failed':
+      throw ApplicationFailure.create({ message: end.message, type: end.code, nonRetryable: true, details: [end.details ?? null] });
+    case 'expired':
+      throw ApplicationFailure.nonRetryable(end.message, 'expired');
+    case 'cancelled':
+      // The server shows Canceled only if its own cancellation was requested, and a workflow has no command for that, so an activity requests
+      // it. If that activity fails, the workflow ends as failed, and the log still says cancelled.
+      if (thread.cancelled || thread.state.run?.stopped) {
+        await CancellationScope.nonCancellable(() => requestCancel()).catch(() => undefined);
+      }
+      throw new CancelledFailure('The thread was cancelled');
+    default:
+      return unreachable(end);
   }
-  return result(thread.state, end);
 }
 
 export function result(state: ThreadState, end?: RunEnd): ThreadResult {
   const { id = '', number = 0, turn = 0, costUsd = 0 } = state.run ?? {};
   return {
     status: state.run?.status === 'incomplete' ? 'incomplete' : 'completed',
-    output: outputOf(state, end) || wordsOf(state.messages.filter((m) => m.role === 'assistant').slice(-1)),
+    output: outputOf(state, end) || saidIn(state.messages.filter((m) => m.role === 'assistant').slice(-1)),
     runId: id,
     runs: number,
     turns: turn,
@@ -151,8 +159,8 @@ export function result(state: ThreadState, end?: RunEnd): ThreadResult {
   };
 }
 
-/** What came of a run, in words: those of the tool `done`, or the model's last in this run; an earlier run's are not its own. */
+/** The output text of a run: the message of the tool `done`, or the model's last text in this run, never that of an earlier run. */
 export function outputOf({ messages, run }: ThreadState, end?: RunEnd): string {
   if (end && 'output' in end && end.output !== undefined) return end.output;
-  return run?.finalMessage || wordsOf(messages.filter((m) => m.role === 'assistant' && m.runId === run?.id).slice(-1));
+  return run?.finalMessage || saidIn(messages.filter((m) => m.role === 'assistant' && m.runId === run?.id).slice(-1));
 }

@@ -5,21 +5,21 @@ import { heartbeatTimeoutOf } from '../core/takeover';
 import type { StepOptions } from './activity-options';
 import { agentPauses, isUnknownAgent } from './await-agent';
 import { activityEvents, grow } from './growth';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
-/** How often a step is scheduled. A few deploys in a row must not end a run; a worker that every attempt kills must. */
+/** How often a step is scheduled. A few deploys in a row must not end a run; a step whose every attempt kills its worker must. */
 const most = 6;
 
-/** No false alarm is worth more: a worker that is silent for so long is not there. */
+/** The longest heartbeat timeout: a worker that is silent for so long is considered lost. */
 const longestTimeoutMs = 60_000;
 
 /**
- * Schedules a step until something came of it. The server retries by itself, and fast, but always with the same heartbeat timeout: where
- * the way to the worker is longer than that, no attempt would ever be in time. So what it gives up on is scheduled again, with a timeout
- * four times as long, and so are the run's next steps.
+ * Schedules a step until it has a result. The server retries by itself, and quickly, but always with the same heartbeat timeout: if heartbeats
+ * take longer than that, every attempt times out. So a step that the server gave up on is scheduled again with a heartbeat timeout four times
+ * as long, which also applies to the run's next steps. Throws the last error after `most` schedulings, or if another attempt can't help.
  */
 export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
-  thread: Thread,
+  thread: ThreadContext,
   options: StepOptions,
   request: R,
   schedule: (options: StepOptions, request: R) => Promise<T>,
@@ -44,7 +44,7 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
       if (!lost) throw error;
       let { waitMs } = lost;
       if (isUnknownAgent(error)) {
-        // That worker began nothing, so this is bounded by the time until one has the agent, not by a number.
+        // That worker began nothing, so this is bounded by `agentWaitMs`, not by a number of schedulings.
         pauses ??= agentPauses(thread);
         const pauseMs = pauses();
         if (pauseMs === undefined) throw error;
@@ -60,14 +60,14 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
 }
 
 interface Lost {
-  /** No heartbeat came in time. */
+  /** No heartbeat arrived in time. */
   silent: boolean;
-  /** Before the next attempt. */
+  /** Milliseconds before the next attempt. */
   waitMs: number;
   left?: Partial<StepProgress>;
 }
 
-/** Whether another attempt may follow where the server has none left. A call that must not run twice has one only if it was not begun. */
+/** Returns how to try again after the server's last attempt, or undefined. A call that must not run twice is tried again only if it never began. */
 function lostIn(error: unknown, isOnce: boolean): Lost | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   if (cause instanceof TimeoutFailure) {
@@ -83,7 +83,7 @@ function lostIn(error: unknown, isOnce: boolean): Lost | undefined {
     wasted,
     attempt,
   } = (cause.details?.[0] ?? {}) as Pick<StepProgress, 'throws' | 'wasted'> & {
-    /** The last, where it cost nothing. */
+    /** The last attempt, if it cost nothing. */
     attempt?: number;
   } & {
     attempts?: StepProgress['failed'];

@@ -1,5 +1,6 @@
-import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
+import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { searchAttributes as keys } from '../contract/search-attributes';
 import { bounds } from '../core/bounds';
 import { bytesOf } from '../core/context/carry';
 import type { PendingCall } from '../core/event';
@@ -7,35 +8,24 @@ import { inForce, type ThreadState } from '../core/state';
 import { shortText } from '../core/text';
 import { pendingCalls, threadStatus } from '../core/views';
 
-const keys = {
-  name: defineSearchAttributeKey('AgentName', SearchAttributeType.KEYWORD),
-  status: defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD),
-  model: defineSearchAttributeKey('AgentModel', SearchAttributeType.KEYWORD),
-  costUsd: defineSearchAttributeKey('AgentCostUsd', SearchAttributeType.DOUBLE),
-  pendingTool: defineSearchAttributeKey('AgentPendingTool', SearchAttributeType.KEYWORD),
-  pendingGroup: defineSearchAttributeKey('AgentPendingGroup', SearchAttributeType.KEYWORD),
-  waitingSince: defineSearchAttributeKey('AgentWaitingSince', SearchAttributeType.DATETIME),
-  ids: defineSearchAttributeKey('AgentIds', SearchAttributeType.KEYWORD_LIST),
-};
-
 /**
- * Makes the thread findable by its status, by what it waits for, and by the ids of its run and of a reply. At changes of status only, and
- * only what changes then: an upsert is an event in the history. Where the attributes are not registered the server would fail the
- * workflow task for ever, so then nothing is done.
+ * Updates the search attributes: status, what the thread waits for, and the ids of its run and of an awaited reply. Called at changes of status
+ * only, and upserts only changed values, because an upsert is an event in the history. Does nothing if the attributes are not registered,
+ * because the server would then fail the workflow task forever.
  */
-export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'ends'): void {
+export function publishStatus(state: ThreadState, when?: 'begins' | 'waits' | 'ends'): void {
   if (!(state.searchable ?? state.facts?.searchAttributes)) return;
   const { run, before } = state;
   const pairs: SearchAttributeUpdatePair[] = [{ key: keys.status, value: threadStatus(state) }];
   const ids = [run?.id ?? '', run?.suspension?.correlationId ?? ''].filter((id) => id !== '');
   if (when === 'begins') {
     const { model } = inForce(state);
-    pairs.push({ key: keys.name, value: keyword(state.agent) });
-    // Not known while no worker has the agent.
+    pairs.push({ key: keys.agent, value: keyword(state.agent) });
+    // The model is not known while no worker has the agent.
     if (model !== undefined) pairs.push({ key: keys.model, value: keyword(model) });
     pairs.push({ key: keys.ids, value: affordable(ids) });
   }
-  if (when === 'rests') {
+  if (when === 'waits') {
     const pending = pendingCalls(state);
     const [first] = pending;
     const group = first?.groups?.[0];
@@ -46,7 +36,7 @@ export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'e
       { key: keys.ids, value: affordable([...ids, ...furtherNames(pending)]) },
     );
   }
-  // Not when it goes on: what it waited for is soon overwritten, and the status says that it does not count.
+  // Not cleared when the run continues: the status says that the values do not apply, and one event less is written.
   if (when === 'ends') {
     pairs.push({ key: keys.pendingTool, value: null }, { key: keys.waitingSince, value: null }, { key: keys.pendingGroup, value: null });
   }
@@ -57,13 +47,13 @@ export function publishStatus(state: ThreadState, when?: 'begins' | 'rests' | 'e
   if (changed.length > 0) upsertSearchAttributes(changed);
 }
 
-/** Since when the oldest waits: someone may have answered another, or been asked again, since. */
+/** Since when the oldest pending call has been waiting, or now. */
 function waitingSince(pending: readonly PendingCall[]): Date {
   const known = pending.flatMap(({ since }) => (since ? [Date.parse(since)] : []));
   return new Date(Math.min(Date.now(), ...known));
 }
 
-/** What the two keywords, with room for one name each, can't hold: a thread is found by each tool and group it waits for. */
+/** The tools and groups that do not fit into the two keywords, which hold one name each. They make the thread findable by each name. */
 function furtherNames(pending: readonly PendingCall[]): string[] {
   const [first] = pending;
   const tools = pending.map(({ name }) => name).filter((name) => name !== first?.name);
@@ -73,14 +63,14 @@ function furtherNames(pending: readonly PendingCall[]): string[] {
 }
 
 /**
- * A text as every visibility store takes it. A server ends a workflow that sets a keyword above 2,048 bytes; a SQL database has 255
- * characters for one, and PostgreSQL refuses the character U+0000.
+ * Makes a text valid for every visibility store. A server terminates a workflow that sets a keyword above 2,048 bytes; a SQL database stores
+ * 255 characters, and PostgreSQL rejects the character U+0000.
  */
 function keyword(text: string): string {
   return shortText(text.replace(/\p{Cc}/gu, ' '), bounds.keywordChars);
 }
 
-/** A list above the server's limit would end the workflow, too; what does not fit can't be found by, and does no harm. */
+/** Keeps the ids that fit the server's limit for a list; a longer list would also end the workflow. The thread can't be found by the others. */
 function affordable(ids: readonly string[]): string[] {
   let bytes = 0;
   return ids.filter((id) => {

@@ -1,15 +1,15 @@
 import type { Extra } from '../core/evolve';
 import type { CancelRequest } from '../core/requests';
 import { activeRun } from '../core/state';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
-/** Ends the run under way, or the next one where none is. Asked twice, it is done once. */
-export function cancelRun(thread: Thread, { reason, by }: CancelRequest, extra: Extra = {}): void {
+/** Cancels the active run, or the next one if none is active. A second cancel only records that it was accepted. */
+export function cancelRun(thread: ThreadContext, { reason, by }: CancelRequest, extra: Extra = {}): void {
   const words = { ...(reason && { reason }), ...(by && { by }) };
   const accept = () => extra.request && thread.record('agent.request.accepted', { request: 'cancel', ...words }, extra);
   if (thread.cancelled) return void accept();
   thread.cancelled = words;
-  // A pause is of the run that is cancelled; left there, it would hold up the next.
+  // The pause belongs to the cancelled run and must not delay the next one.
   if (thread.state.paused) thread.record('agent.run.resumed', { ...(by && { by }), reason: 'cancelled' });
   if (activeRun(thread.state)) changeStatus(thread, 'cancelling', reason, extra);
   else accept();
@@ -17,7 +17,7 @@ export function cancelRun(thread: Thread, { reason, by }: CancelRequest, extra: 
 }
 
 export function changeStatus(
-  { state, record }: Thread,
+  { state, record }: ThreadContext,
   status: 'queued' | 'in_progress' | 'requires_action' | 'suspended' | 'cancelling',
   details?: string,
   extra: Extra = {},

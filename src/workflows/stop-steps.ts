@@ -5,8 +5,8 @@ import type { ThreadState } from '../core/state';
 const { longhaul } = proxySinks<ThreadSinks>();
 
 /**
- * A scope for steps of the run, whose cancel reaches those in this process at once. Whatever cancels it: a request, a message that can't
- * wait, Temporal's own cancel. The server tells the others, with the answer to their next heartbeat.
+ * Returns a scope for steps of the run. When it is cancelled (by a request, a message that can't wait, or Temporal's own cancellation), steps
+ * in this process stop immediately. Steps elsewhere learn of it from the server, with the response to their next heartbeat.
  */
 export function stepScope(state: ThreadState, which: StoppedSteps): CancellationScope {
   const scope = new CancellationScope();

@@ -1,46 +1,47 @@
 import { condition } from '@temporalio/workflow';
+import { runOf } from '../core/calls';
 import type { RunEnd } from '../core/decide';
-import { type RunState, type SuspensionState, stepIdOf } from '../core/state';
+import { type SuspensionState, stepIdOf } from '../core/state';
 import type { Suspension } from '../core/tool';
-import { closingWords } from './ask-model';
 import { shouldCarryOver } from './carry-over';
+import { closingWords } from './closing-words';
 import { deliverEvents } from './hooks';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { takeInResults, waiting } from './take-in';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
 const defaultTtlMs = 7 * 24 * 3_600_000;
 
 const prompt = `The work rests now until a reply comes from outside, which may take days. Without calling tools, say in a few sentences what was done
 and what is waited for.`;
 
-/** A tool asked that the run rest: the model says some closing words, and someone's reply sets it going again. */
+/** Suspends a run at a tool's request: the model writes a closing text, and the run waits for a reply. */
 export async function suspend(
-  thread: Thread,
+  thread: ThreadContext,
   { correlationId, ttlMs = defaultTtlMs, metadata }: Suspension,
 ): Promise<RunEnd | 'carry-over' | undefined> {
   const { state, record } = thread;
-  takeInResults(thread, stepIdOf(state.run as RunState));
+  takeInResults(thread, stepIdOf(runOf(state)));
   const output = await closingWords(thread, prompt, 'The run rests until a reply comes.');
   const expiresAt = new Date(Date.now() + ttlMs).toISOString();
   record('agent.run.suspended', { correlationId, expiresAt, ...(metadata && { metadata }), output });
   changeStatus(thread, 'suspended');
-  publishStatus(state, 'rests');
+  publishStatus(state, 'waits');
   await deliverEvents(thread);
   return awaitReply(thread);
 }
 
-/** Until a message comes, or none has come in time. */
-export async function awaitReply(thread: Thread): Promise<RunEnd | 'carry-over' | undefined> {
+/** Waits for a reply. Returns undefined once one is queued, `expired` if none came in time, or `carry-over`. */
+export async function awaitReply(thread: ThreadContext): Promise<RunEnd | 'carry-over' | undefined> {
   const { state } = thread;
-  const run = state.run as RunState;
+  const run = runOf(state);
   const { correlationId, expiresAt } = run.suspension as SuspensionState;
   const replied = () => waiting(state).length > 0;
   const left = expiresAt - Date.now();
   const shown = { summary: 'waits for a reply' };
   const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(thread, 'idle'), left, shown)) && Date.now() < expiresAt;
-  // Also where something was said meanwhile: while no worker was up it waited behind the deadline.
+  // A message may be queued all the same: if no worker was running, it arrived after the deadline.
   if (!inTime) return { type: 'expired', message: `No reply to "${correlationId}" came until ${new Date(expiresAt).toISOString()}.` };
   if (!replied()) return 'carry-over';
   changeStatus(thread, 'in_progress', 'Resumed by a reply.');

@@ -1,25 +1,25 @@
 import type { Content, UserMessage } from '../core/message';
 import { activeRun, messageOf, type QueuedMessage, type SentBack, type ThreadState } from '../core/state';
 import { newId } from './record';
-import type { Thread } from './thread';
+import type { ThreadContext } from './thread-context';
 
-/** The messages that the run under way takes in at its next turn. */
+/** The queued messages that the active run takes in at its next turn. */
 export function waiting({ queue, run }: ThreadState): QueuedMessage[] {
   return queue.filter((m) => m.delivery !== 'after-run' || run?.opening.includes(m.id));
 }
 
-/** What the next run begins with: everything said since the last, or else the first message that was to begin a run of its own. */
+/** The messages that the next run begins with: all queued ones without `after-run`, or else the first one with it. */
 export function openingOf({ queue }: ThreadState): UserMessage[] {
   const said = queue.filter((m) => m.delivery !== 'after-run');
   return (said.length > 0 ? said : queue.slice(0, 1)).map(messageOf);
 }
 
-export function takeInMessages({ record }: Thread, messages: readonly QueuedMessage[], stepId?: string): void {
+export function takeInMessages({ record }: ThreadContext, messages: readonly QueuedMessage[], stepId?: string): void {
   for (const message of messages) record('thread.message.created', { ...(stepId && { stepId }), message: messageOf(message) });
 }
 
-/** What the run under way began with, where it has not had a turn yet. */
-export function takeInOpening(thread: Thread): void {
+/** Takes in the run's opening messages that are still queued, because it has not had a turn yet. */
+export function takeInOpening(thread: ThreadContext): void {
   const { queue, run } = thread.state;
   takeInMessages(
     thread,
@@ -28,18 +28,18 @@ export function takeInOpening(thread: Thread): void {
 }
 
 /**
- * What the engine, a hook or a tool still had to say when the run ended: left waiting, it would begin another run that nobody asked for.
- * Results stay in the transcript; reminders have nobody to remind.
+ * Clears queued messages of the engine, hooks and tools when a run ends, because they would begin another run that nobody requested. Results
+ * of tools join the transcript; the other messages are superseded.
  */
-export function settleOwnWords(thread: Thread): void {
+export function settleOwnWords(thread: ThreadContext): void {
   for (const message of thread.state.queue.filter(({ origin }) => origin !== undefined)) {
     if (message.origin === 'tool') takeInMessages(thread, [message]);
     else supersede(thread, message, 'the run ended before it was said to the model');
   }
 }
 
-/** Brings the results of the last answer's calls into the transcript, in the order of the calls. */
-export function takeInResults({ state, record }: Thread, stepId?: string): void {
+/** Adds the results of the last answer's calls to the transcript, in the order of the calls. */
+export function takeInResults({ state, record }: ThreadContext, stepId?: string): void {
   for (const call of state.run?.calls ?? []) {
     if (call.phase !== 'done') continue;
     const { id, name, messageId, outcome } = call;
@@ -51,9 +51,9 @@ export function takeInResults({ state, record }: Thread, stepId?: string): void 
   }
 }
 
-/** Says something to the model that no one outside said. It is taken in at the next turn. */
+/** Queues a message of the engine, a hook or a tool. The run takes it in at its next turn. */
 export function say(
-  { record }: Thread,
+  { record }: ThreadContext,
   content: Content,
   { origin, sentBack }: { origin: NonNullable<UserMessage['origin']>; sentBack?: keyof SentBack },
 ): void {
@@ -61,12 +61,12 @@ export function say(
   record('thread.message.queued', { message }, sentBack && { sentBack });
 }
 
-/** Whoever was told that a message is accepted is told that it will not be read. What the run under way began with is its own. */
-export function refuseQueue(thread: Thread, reason: string): void {
+/** Records for each queued message that it will not be taken in, except for the opening messages of the active run. */
+export function refuseQueue(thread: ThreadContext, reason: string): void {
   const opening = activeRun(thread.state)?.opening ?? [];
   for (const message of thread.state.queue) if (!opening.includes(message.id)) supersede(thread, message, reason);
 }
 
-function supersede({ record }: Thread, message: QueuedMessage, reason: string): void {
+function supersede({ record }: ThreadContext, message: QueuedMessage, reason: string): void {
   record('thread.message.superseded', { messageId: message.id, message: messageOf(message), reason });
 }

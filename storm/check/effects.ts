@@ -13,7 +13,7 @@ interface Outcome {
   n: string;
 }
 
-/** Every call of a log with what came of it; a call in the background has what was told of it later. */
+/** Every call of a log with its outcome; a call in the background has the outcome that was recorded at its end. */
 export function outcomesOf(log: readonly LogEvent[], marks?: Marks): Outcome[] {
   const open = new Map<string, Outcome>();
   const all: Outcome[] = [];
@@ -35,7 +35,7 @@ export function outcomesOf(log: readonly LogEvent[], marks?: Marks): Outcome[] {
   return all;
 }
 
-/** Effects lost, doubled, or of calls that never were, by what the ledger says outside. */
+/** Effects that the ledger shows as lost, doubled, or without a call. */
 export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[] {
   const found: Violation[] = [];
   const say = (rule: string, thread: string, what: string) => found.push({ rule, thread, what });
@@ -48,21 +48,21 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
   for (const { id, log } of threads) {
     for (const { call, name, status, started, n } of outcomesOf(log ?? [], marks)) {
       const facts = tools[name];
-      // A command of the shell has no mark.
+      // A shell command has no mark.
       if (!facts || (!n && name === 'shell')) continue;
       const begins = (lines.get(n) ?? []).filter(({ what }) => what === 'begin').length;
       const ends = (lines.get(n) ?? []).filter(({ what }) => what === 'end').length;
       const which = `${name} ${call} (${n}, ${status})`;
       if (facts.outside) {
-        if (begins > 0) say('effect without leave', id, `${which} began, and is answered from outside`);
+        if (begins > 0) say('effect without approval', id, `${which} began, and is answered from outside`);
         continue;
       }
-      if (!started && begins > 0) say('effect without leave', id, `${which} began ${begins} times; the log says that it never did`);
+      if (!started && begins > 0) say('effect without approval', id, `${which} began ${begins} times; the log says that it never began`);
       if (['skipped', 'denied', 'rejected', 'none'].includes(status) && begins > 0)
-        say('effect without leave', id, `${which} began all the same`);
+        say('effect without approval', id, `${which} began nevertheless`);
       if (facts.effect === 'once' && begins > 1) say('effect doubled', id, `${which} began ${begins} times`);
       if (facts.effect === 'keyed' && (keyed.get(n) ?? 0) > 1)
-        say('effect doubled', id, `${which} took effect ${keyed.get(n)} times, by different keys`);
+        say('effect doubled', id, `${which} took effect ${keyed.get(n)} times, with different keys`);
       if (status !== 'success' || !started) continue;
       if (facts.effect === 'once' && (begins !== 1 || ends !== 1))
         say('effect lost', id, `${which} began ${begins} times and ended ${ends} times`);
@@ -72,7 +72,7 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
   return [...found, ...strangers(threads, lines, marks), ...sharedKeys(ledger)];
 }
 
-/** What began must be a call that the log has. */
+/** Calls that began and are not in the log. */
 function strangers(threads: Evidence['threads'], lines: Map<string, LedgerLine[]>, marks: Marks): Violation[] {
   const known = new Map(threads.map(({ id, log }) => [id, log && new Set(outcomesOf(log, marks).map(({ n }) => n))]));
   return [...lines.values()].flatMap(([line]) => {
@@ -80,15 +80,15 @@ function strangers(threads: Evidence['threads'], lines: Map<string, LedgerLine[]
     if (!line || !calls || calls.has(line.n)) return [];
     return [
       {
-        rule: 'effect without leave',
+        rule: 'effect without approval',
         thread: line.thread,
-        what: `${line.tool} ${line.call} (${line.n}) began, and no call of the log is that`,
+        what: `${line.tool} ${line.call} (${line.n}) began, and the log does not have it`,
       },
     ];
   });
 }
 
-/** One key, one call: a service that honours keys takes the second call for the first. */
+/** Calls with the same key: a service that honours keys would take the second call for a retry of the first. */
 function sharedKeys(ledger: readonly LedgerLine[]): Violation[] {
   const calls = new Map<string, LedgerLine>();
   return ledger.flatMap((line) => {
@@ -96,7 +96,7 @@ function sharedKeys(ledger: readonly LedgerLine[]): Violation[] {
     if (!first) calls.set(line.key, line);
     if (!first || first.n === line.n || first.tool === 'shell') return [];
     return [
-      { rule: 'key shared', thread: line.thread, what: `${line.key} stands for ${first.tool} ${first.n} and ${line.tool} ${line.n}` },
+      { rule: 'key shared', thread: line.thread, what: `${line.key} is the key of ${first.tool} ${first.n} and ${line.tool} ${line.n}` },
     ];
   });
 }

@@ -3,9 +3,10 @@ import type { KeyedEffect, LedgerLine } from '../ledger';
 import type { ThreadPlan } from '../plan';
 import type { ReaderLine } from '../reader-line';
 
-// What the rules judge. Written down anew from the documents, not taken from the engine: a checker that shares its code shares its mistakes.
+// The data that the rules check. Its types are written from the documentation, not imported from the engine: a checker that shares the
+// engine's code would share its mistakes.
 
-/** An event of a thread's log, as its query answers it. */
+/** An event of a thread's log, as the query `events` returns it. */
 export interface LogEvent {
   seq: number;
   type: string;
@@ -19,36 +20,41 @@ export interface LogMessage {
   id: string;
   role: 'user' | 'assistant' | 'tool';
   content: unknown;
-  toolCalls?: { id: string; name: string; arguments: string }[];
   toolCallId?: string;
   origin?: string;
 }
 
+/** The calls that an answer asks for. */
+export function callsOf({ content }: LogMessage): { id: string; name: string }[] {
+  const parts = Array.isArray(content) ? (content as { type: string; id: string; name: string }[]) : [];
+  return parts.filter(({ type }) => type === 'tool-call');
+}
+
 export interface Execution {
   runId: string;
-  /** Temporal's word: RUNNING, COMPLETED, CONTINUED_AS_NEW, … */
+  /** Temporal's status: RUNNING, COMPLETED, CONTINUED_AS_NEW, … */
   status: string;
   events: number;
   bytes: number;
-  /** Of workflow tasks that failed. */
+  /** Failed workflow tasks. */
   failures: { cause: string; message: string; eventId: number }[];
 }
 
 export interface ThreadEvidence {
   id: string;
   plan: ThreadPlan;
-  /** Of the newest execution. */
+  /** Temporal's status of the newest execution. */
   status: string;
-  /** Events in the newest execution's history: another number while something happens. */
+  /** Number of events in the newest execution's history; changes as long as something happens. */
   length?: number;
-  /** Attempts of the workflow task that is pending, 0 where none is. */
+  /** Attempt of the pending workflow task, 0 if none is pending. */
   taskAttempt: number;
   executions: Execution[];
-  /** Undefined where it could not be read; `unreadable` says why. */
+  /** Undefined if it could not be read; `unreadable` is the reason. */
   log?: LogEvent[];
   unreadable?: string;
   messages: LogMessage[];
-  /** What the query `status` says of it. */
+  /** Result of the query `status`. */
   view?: { status: string; queued: number; paused?: unknown };
 }
 
@@ -58,7 +64,7 @@ export interface ModelLine {
   thread: string;
   run: number;
   turn: number;
-  /** The transcript that it was sent: role first, then calls' ids and the mark of the answer, the call's id, or the words. */
+  /** The transcript of the request; each message is its role, then the ids of its calls and its mark, or its call's id, or its text. */
   saw: string[][];
 }
 
@@ -69,11 +75,11 @@ export interface Evidence {
   journal: JournalLine[];
   readers: ReaderLine[];
   model: ModelLine[];
-  /** An execution may have so many events before it goes on in a new one. */
+  /** An execution continues as new after this many events. */
   carryAfter: number;
 }
 
-/** A guarantee that was broken. */
+/** A violation of a guarantee. */
 export interface Violation {
   rule: string;
   thread: string;

@@ -2,13 +2,13 @@ import { type Client, Connection, Client as TemporalClient } from '@temporalio/c
 import type { ThreadPlan } from '../plan';
 import type { Execution, LogEvent, LogMessage, ThreadEvidence } from './evidence';
 
-// Temporal's own client and the documented queries: nothing of the engine's.
+// Uses Temporal's own client and the documented queries, and no engine code.
 
 export async function openClient(address: string): Promise<Client> {
   return new TemporalClient({ connection: await Connection.connect({ address, connectTimeout: '20s' }) });
 }
 
-/** Is it at rest? Asked again and again while the storm calms down, so it costs one request where the thread is closed. */
+/** Reads what is needed to tell whether a thread is idle or closed. Called repeatedly, so it makes only one request for a closed thread. */
 export async function lookAt(client: Client, plan: ThreadPlan): Promise<ThreadEvidence> {
   const { id } = plan;
   const evidence: ThreadEvidence = { id, plan, status: 'MISSING', taskAttempt: 0, executions: [], messages: [] };
@@ -30,7 +30,7 @@ export async function lookAt(client: Client, plan: ThreadPlan): Promise<ThreadEv
   return evidence;
 }
 
-/** Every execution of a thread with its history, newest first, as the server hands it out. */
+/** Every execution of a thread with its history from the server, newest first. */
 export async function historiesOf(
   client: Client,
   id: string,
@@ -48,7 +48,7 @@ export async function historiesOf(
   return all;
 }
 
-/** As much of a history as is looked at here. */
+/** The parts of a history that the checker uses. */
 export interface History {
   events?: {
     eventId?: unknown;
@@ -88,7 +88,7 @@ export function executionOf({
   return { runId, status, events: events.length, bytes, failures };
 }
 
-/** The whole log, from the first execution on: a page that lies in an earlier one is asked of that. */
+/** The whole log, from the first execution on. A page of an earlier execution is queried from that execution. */
 export async function logOf(client: Client, id: string): Promise<LogEvent[]> {
   const { runId } = await within(client, 10_000, () => client.workflow.getHandle(id).describe());
   const events: LogEvent[] = [];
@@ -127,7 +127,7 @@ export async function messagesOf(client: Client, id: string): Promise<LogMessage
   }
 }
 
-/** A query that nobody answers is asked again for a while: a worker may just have put the thread away. */
+/** Retries a query for 30 s: a worker may just have evicted the thread from its cache. */
 async function query<T>(client: Client, id: string, runId: string | undefined, name: string, args: unknown[]): Promise<T> {
   const patience = Date.now() + 30_000;
   for (;;) {

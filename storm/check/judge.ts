@@ -1,6 +1,6 @@
+import { withoutApproval } from './approvals';
 import { wrongEffects } from './effects';
 import type { Evidence, Rule, Violation } from './evidence';
-import { withoutLeave } from './leave';
 import { brokenLogs, misread, unpaired } from './logs';
 import { lostControls, lostDecisions, lostMessages } from './requests';
 import { failedTasks, unbounded, wedged } from './rest';
@@ -14,7 +14,7 @@ export const rules: readonly Rule[] = [
   unpaired,
   misread,
   wrongEffects,
-  withoutLeave,
+  withoutApproval,
   lostMessages,
   lostDecisions,
   lostControls,

@@ -1,5 +1,5 @@
 import { hashOf } from '../reader-line';
-import type { Evidence, LogEvent, Violation } from './evidence';
+import { callsOf, type Evidence, type LogEvent, type Violation } from './evidence';
 
 export const terminal = [
   'thread.run.completed',
@@ -9,7 +9,7 @@ export const terminal = [
   'thread.run.expired',
 ];
 
-/** I3: seq from 1 without gaps, each run with one terminal event, its last. */
+/** I3: `seq` counts from 1 without gaps; each run has one terminal event, and it is the run's last. */
 export function brokenLogs({ threads }: Evidence): Violation[] {
   return threads.flatMap(({ id, log, status, unreadable }) => {
     if (!log) return status === 'MISSING' ? [] : [{ rule: 'unreadable', thread: id, what: unreadable ?? 'it has no log' }];
@@ -36,7 +36,7 @@ export function brokenLog(log: readonly LogEvent[]): string[] {
 export function unpaired({ threads }: Evidence): Violation[] {
   return threads.flatMap(({ id, log = [], messages }) => {
     const found: string[] = [];
-    // Providers may number their calls anew: an outcome belongs to the newest call of its id.
+    // Providers may reuse ids of calls: an outcome belongs to the newest call with its id.
     const open = new Map<string, string>();
     for (const { type, data } of log) {
       const call = (data.toolCall as { id: string } | undefined)?.id ?? '';
@@ -44,13 +44,13 @@ export function unpaired({ threads }: Evidence): Violation[] {
         if (open.has(call)) found.push(`call ${call} was made again before it had an outcome`);
         open.set(call, String(data.stepId));
       } else if (type === 'agent.tool.execution.completed') {
-        if (!open.delete(String(data.toolCallId))) found.push(`call ${data.toolCallId} has an outcome more`);
+        if (!open.delete(String(data.toolCallId))) found.push(`call ${data.toolCallId} has more than one outcome`);
       }
     }
     for (const call of open.keys()) found.push(`call ${call} has no outcome`);
     const missing: string[] = [];
     for (const message of messages) {
-      if (message.role === 'assistant') missing.push(...(message.toolCalls ?? []).map((call) => call.id));
+      if (message.role === 'assistant') missing.push(...callsOf(message).map((call) => call.id));
       if (message.role !== 'tool') continue;
       const at = missing.indexOf(message.toolCallId ?? '');
       if (at === -1) found.push(`the transcript has a result for ${message.toolCallId} without its call`);
@@ -61,7 +61,7 @@ export function unpaired({ threads }: Evidence): Violation[] {
   });
 }
 
-/** What readers saw, as they went and came back, is what stands in the log: in order, whole, and the same. */
+/** Readers, including those that disconnected and continued, received exactly the events of the log, in order and without gaps. */
 export function misread({ threads, readers }: Evidence): Violation[] {
   const found: Violation[] = [];
   const logs = new Map(threads.map(({ id, log, messages }) => [id, { log, whole: isWhole(log ?? [], messages) }]));
@@ -71,11 +71,11 @@ export function misread({ threads, readers }: Evidence): Violation[] {
     const before = last.get(key);
     last.set(key, { from, seq });
     const wanted = before && before.from === from ? before.seq + 1 : from;
-    if (seq !== wanted) found.push({ rule: 'reader', thread, what: `reader ${reader} was given ${seq} where ${wanted} is next` });
+    if (seq !== wanted) found.push({ rule: 'reader', thread, what: `reader ${reader} received ${seq} instead of ${wanted}` });
     const { log, whole } = logs.get(thread) ?? {};
     const event = log?.[seq - 1];
     if (!log) continue;
-    // What is written by the client alone, of a thread that was ended from outside, is in no log.
+    // Events that the client creates for a thread that was ended from outside are in no log.
     if (!event) found.push({ rule: 'reader', thread, what: `reader ${reader} saw ${seq} ${type}, which the log does not have` });
     else if (event.type !== type || event.timestamp !== timestamp) {
       found.push({
@@ -84,13 +84,13 @@ export function misread({ threads, readers }: Evidence): Violation[] {
         what: `reader ${reader} saw ${seq} ${type} ${timestamp}; the log has ${event.type} ${event.timestamp}`,
       });
     } else if (whole && hashOf(event) !== hash) {
-      found.push({ rule: 'reader', thread, what: `reader ${reader} saw another ${seq} ${type} than the log has` });
+      found.push({ rule: 'reader', thread, what: `reader ${reader} saw ${seq} ${type} with other content than the log has` });
     }
   }
   return found;
 }
 
-/** Messages that made way for newer ones are shown as gone, to whoever reads later. */
+/** Whether nothing was compacted: a reader that reads after a compaction sees its messages as removed. */
 function isWhole(log: readonly LogEvent[], messages: readonly { content: unknown }[]): boolean {
   return messages.length > 0 && !log.some(({ type }) => type === 'thread.context.compacted');
 }

@@ -1,6 +1,6 @@
 import type { Evidence, LogEvent } from './evidence';
 
-/** The model's mark of a call, by thread and the call's id, for calls that took effect outside. */
+/** The model's mark of each call that is in the ledger, by thread and the call's id. */
 export type Marks = ReadonlyMap<string, string>;
 
 const keyOf = (thread: string, call: string) => JSON.stringify([thread, call]);
@@ -17,8 +17,8 @@ export interface Called {
 }
 
 /**
- * The call that an event tells of, if any. After a compaction a log does not keep its arguments; then its id says which traces outside
- * are its own. A call that left none has no mark.
+ * The tool call that an event records, if any. After a compaction the log no longer has its arguments; then the mark is taken from the ledger
+ * by the call's id. A call that is not in the ledger has no mark.
  */
 export function calledIn({ type, threadId, data }: LogEvent, marks: Marks = new Map()): Called | undefined {
   if (type !== 'thread.run.step.tool_call.completed_by_llm') return undefined;

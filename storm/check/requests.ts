@@ -2,7 +2,7 @@ import type { JournalLine } from '../journal';
 import type { Evidence, LogEvent, Violation } from './evidence';
 import { terminal } from './logs';
 
-/** Messages: one that was accepted is taken in once, or told to be superseded; one that nobody answered for, at most once. */
+/** A message that was accepted is taken in once, or marked as superseded; one whose outcome is unknown is taken in at most once. */
 export function lostMessages({ threads, journal }: Evidence): Violation[] {
   const found: Violation[] = [];
   for (const { id, log } of threads) {
@@ -21,20 +21,20 @@ export function lostMessages({ threads, journal }: Evidence): Violation[] {
       if (queued === 1 && created + superseded === 0) say('message lost', `${messageId} was queued, and neither taken in nor superseded`);
       const signalled = lines.some(({ outcome, via }) => outcome === 'accepted' && via === 'signal');
       if (signalled && queued === 0 && !hasRejection(log, 'sendMessage'))
-        say('message lost', `${messageId} was signalled, and neither taken nor refused`);
+        say('message lost', `${messageId} was signalled, and neither queued nor rejected`);
     }
-    // Every message that people are said to have sent is one that they did.
+    // Every message in the log was sent by a person.
     for (const { type, data } of log) {
       const { origin } = (data.message ?? {}) as { origin?: string };
       const name = idOf(data);
       if (type !== 'thread.message.queued' || origin || !name || sent.has(name)) continue;
-      say('message from nobody', `${name} was queued, and nobody sent it`);
+      say('message without a sender', `${name} was queued, and nobody sent it`);
     }
   }
   return found;
 }
 
-/** Decisions and answers: each that was accepted stands in the log once, and the log has none that nobody made. */
+/** Every accepted decision or answer is in the log once, and the log has none that nobody sent. */
 export function lostDecisions({ threads, journal }: Evidence): Violation[] {
   const found: Violation[] = [];
   for (const { id, log } of threads) {
@@ -47,27 +47,27 @@ export function lostDecisions({ threads, journal }: Evidence): Violation[] {
       const mark = String(data.reason ?? '');
       places.set(mark, (places.get(mark) ?? 0) + 1);
       if (!made.has(mark))
-        say('decision from nobody', `${type} of ${data.toolCallId ?? data.id} by ${data.by}: ${mark || 'without a mark'}`);
+        say('decision without a sender', `${type} of ${data.toolCallId ?? data.id} by ${data.by}: ${mark || 'without a mark'}`);
     }
     for (const [mark, lines] of made) {
       const times = places.get(mark) ?? 0;
       const [{ nonsense, toolCallId } = lines[0] as JournalLine] = lines;
-      if (times > 1) say('decision doubled', `${mark} on ${toolCallId} stands ${times} times in the log`);
+      if (times > 1) say('decision doubled', `${mark} on ${toolCallId} is in the log ${times} times`);
       const outcome = (what: string, via: string) => lines.some((line) => line.outcome === what && line.via === via);
       if (outcome('accepted', 'update') && times === 0)
         say('decision lost', `${mark} on ${toolCallId} was accepted, and the log does not have it`);
       if (outcome('refused', 'update') && times > 0)
-        say('decision against its answer', `${mark} on ${toolCallId} was refused, and holds all the same`);
-      if (nonsense && times > 0) say('decision against its answer', `${mark} made no sense, and holds all the same`);
+        say('refused decision applied', `${mark} on ${toolCallId} was refused, and took effect nevertheless`);
+      if (nonsense && times > 0) say('refused decision applied', `${mark} was invalid, and took effect nevertheless`);
       if (outcome('accepted', 'signal') && times === 0 && !hasRejection(log, 'approve'))
-        say('decision lost', `${mark} on ${toolCallId} was signalled, and neither followed nor refused`);
+        say('decision lost', `${mark} on ${toolCallId} was signalled, and neither applied nor rejected`);
     }
     for (const [mark, lines] of byKey(journal, id, 'output', (line) => line.mark)) {
       const times = log.filter(
         ({ type, data }) => type === 'agent.tool.execution.completed' && JSON.stringify(data.output ?? '').includes(mark),
       ).length;
       const compacted = log.some(({ type }) => type === 'thread.context.compacted');
-      if (times > 1) say('decision doubled', `the answer ${mark} stands ${times} times in the log`);
+      if (times > 1) say('decision doubled', `the answer ${mark} is in the log ${times} times`);
       if (lines.some(({ outcome, via }) => outcome === 'accepted' && via === 'update') && times === 0 && !compacted) {
         say('decision lost', `the answer ${mark} to ${lines[0]?.toolCallId} was accepted, and the log does not have it`);
       }
@@ -76,7 +76,7 @@ export function lostDecisions({ threads, journal }: Evidence): Violation[] {
   return found;
 }
 
-/** Pauses, cancels and the like: one that was accepted stands in the log, and a run that someone cancelled does not end as if nobody had. */
+/** Every accepted pause, cancel or similar request is in the log, and a cancelled run does not end as if it had not been cancelled. */
 export function lostControls({ threads, journal }: Evidence): Violation[] {
   const found: Violation[] = [];
   for (const { id, log } of threads) {
@@ -89,13 +89,13 @@ export function lostControls({ threads, journal }: Evidence): Violation[] {
         found.push({ rule: 'request lost', thread: id, what: `${name} ${mark} was accepted, and the log does not have it` });
       const end = endOfCancelled(log, mark);
       if (end && unheeding.includes(end.type))
-        found.push({ rule: 'cancel without effect', thread: id, what: `${name} ${mark} was accepted, and then came ${end.type}` });
+        found.push({ rule: 'cancel without effect', thread: id, what: `${name} ${mark} was accepted, and the run ended with ${end.type}` });
     }
   }
   return found;
 }
 
-/** Whether an event is the trace of such a request. Their reason is their mark; of a close the log keeps none. */
+/** Whether an event records the request. Its reason is its mark; for a close the log has no mark. */
 function follows(event: LogEvent, name: string, mark: string): boolean {
   const { type, data } = event;
   switch (name) {
@@ -117,10 +117,10 @@ function cancels({ type, data }: LogEvent, mark: string): boolean {
   return type === 'agent.request.accepted' && data.request === 'cancel' && data.reason === mark;
 }
 
-/** A step that fails in the very moment of the cancel may still fail its run. */
+/** Ends that ignore a cancel. A failed run is not one, because a step may fail at the moment of the cancel. */
 const unheeding = ['thread.run.completed', 'thread.run.incomplete'];
 
-/** The end of the run that was meant: the one under way, or else the next. */
+/** The terminal event of the cancelled run: the run at that time, or else the next. */
 function endOfCancelled(log: readonly LogEvent[], mark: string): LogEvent | undefined {
   const at = log.findIndex((event) => cancels(event, mark));
   if (at === -1) return undefined;

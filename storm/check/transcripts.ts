@@ -1,13 +1,13 @@
-import type { Evidence, LogMessage, Violation } from './evidence';
+import { callsOf, type Evidence, type LogMessage, type Violation } from './evidence';
 
 /**
- * What the model was sent for an answer that counts is what the log says came before it: no answer of an attempt that was lost, nothing
- * missing, nothing in another order.
+ * For every recorded answer, the model was sent exactly the messages that precede it in the log: no answer of a lost attempt, nothing missing,
+ * nothing in another order.
  */
 export function falseTranscripts({ threads, model }: Evidence): Violation[] {
   const asked = new Map(model.map((line) => [line.n, line]));
   return threads.flatMap(({ id, log = [], messages }) => {
-    // Where parts made way, what was sent before can't be put together again.
+    // After a compaction the earlier requests can't be reconstructed.
     if (log.some(({ type }) => type === 'thread.context.compacted')) return [];
     const found: Violation[] = [];
     messages.forEach((message, i) => {
@@ -30,13 +30,13 @@ export function falseTranscripts({ threads, model }: Evidence): Violation[] {
 
 function fits(should: string[], saw: string[] | undefined): boolean {
   if (!saw || saw[0] !== should[0]) return false;
-  // A hook may have changed the words; the calls stay.
+  // A hook may have changed the text, but not the calls.
   if (should[0] === 'a') return should.slice(1, -1).join() === saw.slice(1, -1).join() && (should.at(-1) === saw.at(-1) || !should.at(-1));
   return should.join() === saw.join();
 }
 
 function shortOf(message: LogMessage): string[] {
-  if (message.role === 'assistant') return ['a', ...(message.toolCalls ?? []).map(({ id }) => id), markOf(message)];
+  if (message.role === 'assistant') return ['a', ...callsOf(message).map(({ id }) => id), markOf(message)];
   return message.role === 'tool' ? ['t', message.toolCallId ?? ''] : ['u', textOf(message.content).slice(0, 60)];
 }
 
@@ -46,5 +46,7 @@ function markOf({ content }: LogMessage): string {
 
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
-  return Array.isArray(content) ? content.map((part: { text?: string }) => part.text ?? '').join('') : '';
+  return Array.isArray(content)
+    ? content.map((part: { type: string; text?: string }) => (part.type === 'text' ? part.text : '')).join('')
+    : '';
 }

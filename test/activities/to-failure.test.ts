@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type FailureContext, judgeFailure, toFailure } from '../../src/activities/to-failure';
+import { type FailureContext, judgeFailure, toFailure } from '../../src/activities/steps/to-failure';
 import { type FailedAttempt, type FailureKind, finalKinds, retryableKinds, retryPolicy } from '../../src/core/failure';
 import { ModelFailure } from '../../src/models/model';
 
@@ -17,7 +17,7 @@ test.each(finalKinds)('[B82][B72] %s is never retried, and never waited for', (k
   expect(failure.nextRetryDelay).toBeFalsy();
 });
 
-test.each(retryableKinds)('[B73][B74] %s is retried after our own wait, whatever its words', (kind) => {
+test.each(retryableKinds)('[B73][B74] %s is retried after our own wait, whatever its message', (kind) => {
   const judged = judgeFailure(new ModelFailure(kind, 'quota? invalid? no.'), context({ before: attempts(1) }));
   expect(judged).toMatchObject({ again: true, attempt: { waitMs: 2_000, waitSource: 'backoff' } });
   expect(toFailure(judged, { before: attempts(1), model: 'openai/x' })).toMatchObject({
@@ -27,7 +27,7 @@ test.each(retryableKinds)('[B73][B74] %s is retried after our own wait, whatever
   });
 });
 
-test('[B81] the wait that the provider asks for is kept to the millisecond, up to the ceiling', () => {
+test('[B81] the wait that the provider requests is used to the millisecond, up to the ceiling', () => {
   for (const wait of [0, 1, 1_500, 60_000]) {
     const judged = judgeFailure(rateLimit(wait), context());
     expect(judged).toMatchObject({ again: true, attempt: { waitMs: wait, waitSource: 'retry-after', status: 429 } });
@@ -35,14 +35,14 @@ test('[B81] the wait that the provider asks for is kept to the millisecond, up t
   }
 });
 
-test('[B81] a wait above the ceiling ends the call at once, and says which wait and which ceiling', () => {
+test('[B81] a wait above the ceiling ends the call immediately, and the message names the wait and the ceiling', () => {
   const judged = judgeFailure(rateLimit(61_000), context());
   expect(judged.again).toBe(false);
   expect(judged.attempt).toMatchObject({ retryAfterMs: 61_000 });
   expect(judged.message).toBe('too many requests (the provider asks for a wait of 61 s, above the ceiling of 60 s)');
 });
 
-test('[B75] after the last attempt none follows, and the message counts them', () => {
+test('[B75] there is no attempt after the last, and the message has their number', () => {
   expect(judgeFailure(rateLimit(), context({ before: attempts(3) })).again).toBe(true);
   const last = judgeFailure(rateLimit(), context({ before: attempts(4) }));
   expect(last).toMatchObject({ again: false, message: 'too many requests (attempt 5 of 5, none left)' });
@@ -54,7 +54,7 @@ test('[B80] no attempt begins later than the window after the first', () => {
   expect(late).toMatchObject({ again: false, message: 'too many requests (no attempt begins later than 1200 s after the first)' });
 });
 
-test('[B86] the final error carries every attempt with its kind and wait, its type, and no cause', () => {
+test('[B86] the final error has every attempt with its kind and wait, its type, and no cause', () => {
   const secret = new ModelFailure('auth', 'the key was refused', { status: 401 }, { cause: new Error('Bearer sk-secret') });
   const failure = toFailure(judgeFailure(secret, context({ before: attempts(2) })), { before: attempts(2), model: 'openai/x' });
   expect(failure.details).toEqual([
@@ -68,7 +68,7 @@ test('[B86] the final error carries every attempt with its kind and wait, its ty
   expect(JSON.stringify([failure.message, failure.details, failure.cause])).not.toContain('sk-secret');
 });
 
-test('a policy is kept to, whatever fails and however often', () => {
+test('the policy applies to every kind of failure and any number of attempts', () => {
   fc.assert(
     fc.property(
       fc.constantFrom<FailureKind>(...retryableKinds, ...finalKinds),

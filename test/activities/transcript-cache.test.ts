@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { type AskThread, TranscriptCache } from '../../src/activities/transcript-cache';
+import { type AskThread, TranscriptCache } from '../../src/activities/steps/transcript-cache';
 import type { Message } from '../../src/core/message';
 import { hashOf, type TranscriptRef, tokenOf } from '../../src/core/transcript';
+import { answerParts } from '../support/answer-parts';
 
 const threadId = 'thread_1';
 
@@ -16,7 +17,7 @@ class Truth {
     const id = `msg_${++this.#ids}`;
     if (role === 'user') return { id, role, content: text };
     if (role === 'tool') return { id, role, toolCallId: id, name: 'tool', content: text, isError: false };
-    return { id, role, content: text, toolCalls: [], attempt };
+    return { id, role, content: answerParts(text), attempt };
   }
 
   add(...messages: Message[]): void {
@@ -84,7 +85,7 @@ async function perform(cache: TranscriptCache, truth: Truth, late: Message[], st
       const answer = truth.message('answer', 'assistant', step.lost ? 2 : 1);
       const results = Array.from({ length: step.results }, (_, i) => truth.message(`result ${i}`, 'tool'));
       // The first attempt was given up on, and its words came to this worker's cache all the same.
-      if (step.lost) cache.deposit(threadId, { ...answer, content: 'of a lost attempt', attempt: 1 } as Message);
+      if (step.lost) cache.deposit(threadId, { ...answer, content: answerParts('of a lost attempt'), attempt: 1 } as Message);
       const deposits = [answer, ...results].filter((_, i) => !step.elsewhere || i % 2 === 0);
       const turned = deposits.length > 0 ? step.order % deposits.length : 0;
       for (const message of [...deposits.slice(turned), ...deposits.slice(0, turned).reverse()]) {
@@ -104,7 +105,7 @@ async function perform(cache: TranscriptCache, truth: Truth, late: Message[], st
     case 'read': {
       const found = await cache.read(threadId, truth.ref(), step.broken ? unreachable : truth.ask(step.pageSize));
       if ('messages' in found) return expect(found.messages).toEqual(truth.messages);
-      // Only where nobody answers may it be missing, and then the workflow helps, from the very place it names.
+      // It may be missing only if no worker answers; then the workflow passes the messages from the position in the failure on.
       expect(step.broken).toBe(true);
       expect(found.missingFrom).toBeLessThan(truth.messages.length);
       const helped = await cache.read(threadId, truth.ref(), unreachable, {
@@ -117,7 +118,7 @@ async function perform(cache: TranscriptCache, truth: Truth, late: Message[], st
 }
 
 describe('a reader of the transcript', () => {
-  test('gets the true messages or an honest miss, whatever came to the cache and in whatever order', async () => {
+  test('gets the correct messages or a miss, whatever the cache contains and in whatever order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 14 }), fc.constantFrom(0, 600, 4_000, 1_000_000), async (acts, size) => {
         const cache = new TranscriptCache(size);
@@ -134,7 +135,7 @@ describe('a reader of the transcript', () => {
     );
   });
 
-  test('asks nothing on the worker that made the messages, turn for turn', async () => {
+  test('queries nothing on the worker that made the messages, turn by turn', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(truth.message('go'));
@@ -151,7 +152,7 @@ describe('a reader of the transcript', () => {
     expect(truth.asked).toBe(1);
   });
 
-  test('asks only for what was made elsewhere', async () => {
+  test('queries only messages that were made elsewhere', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(...Array.from({ length: 30 }, (_, i) => truth.message(`m${i}`)));
@@ -166,13 +167,13 @@ describe('a reader of the transcript', () => {
     expect(asked).toEqual([30]);
   });
 
-  test('is not given the words of a lost attempt, which has the same id', async () => {
+  test('does not get the text of a lost attempt, which has the same id', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(truth.message('go'));
     await cache.read(threadId, truth.ref(), truth.ask());
     const first = truth.message('of the first attempt', 'assistant', 1);
-    const second = { ...first, content: 'of the second attempt', attempt: 2 } as Message;
+    const second = { ...first, content: answerParts('of the second attempt'), attempt: 2 } as Message;
     cache.deposit(threadId, first);
     truth.add(second);
     expect(await cache.read(threadId, truth.ref(), unreachable)).toEqual({ missingFrom: 1 });
@@ -180,7 +181,7 @@ describe('a reader of the transcript', () => {
     expect(await cache.read(threadId, truth.ref(), unreachable)).toEqual({ messages: truth.messages });
   });
 
-  test('is not given outputs that were cleared since, though their ids are the same', async () => {
+  test('does not get outputs that were cleared since, although their ids are the same', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(truth.message('go'), truth.message('long output', 'tool'));
@@ -189,7 +190,7 @@ describe('a reader of the transcript', () => {
     expect(await cache.read(threadId, truth.ref(), truth.ask())).toEqual({ messages: truth.messages });
   });
 
-  test('whose transcript was rewritten meanwhile is told that it is missing, not given another one', async () => {
+  test('is told that its transcript is missing if it was rewritten meanwhile, and gets no other transcript', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(truth.message('go'), truth.message('more'));
@@ -198,14 +199,14 @@ describe('a reader of the transcript', () => {
     expect(await cache.read(threadId, before, truth.ask())).toEqual({ missingFrom: 0 });
   });
 
-  test('is not given the late words of a worker that was frozen, although id and number of the attempt are the same', async () => {
+  test('does not get the late text of a worker that was frozen, although id and attempt number are the same', async () => {
     const cache = new TranscriptCache();
     const truth = new Truth();
     truth.add(truth.message('hello'));
     await cache.read(threadId, truth.ref(), truth.ask());
-    // The step was scheduled anew, so its attempts count from 1 again.
+    // The step was scheduled again, so its attempts count from 1 again.
     const recorded = { ...truth.message('recorded', 'assistant', 1), token: 'a1b2c3d4' } as Message;
-    const late = { ...recorded, content: 'late', token: 'e5f6a7b8' } as Message;
+    const late = { ...recorded, content: answerParts('late'), token: 'e5f6a7b8' } as Message;
     truth.add(recorded);
     cache.deposit(threadId, late);
     const read = await cache.read(threadId, truth.ref(), truth.ask());
@@ -213,7 +214,7 @@ describe('a reader of the transcript', () => {
     expect(truth.asked).toBe(2);
   });
 
-  test('two at once, as a lost attempt and its successor may be, both get the truth', async () => {
+  test('concurrent reads, as by a lost attempt and its successor, both get the correct messages', async () => {
     const cache = new TranscriptCache(1_000);
     const truth = new Truth();
     truth.add(...Array.from({ length: 12 }, (_, i) => truth.message(`m${i}`)));
@@ -224,7 +225,7 @@ describe('a reader of the transcript', () => {
 });
 
 describe('the cache', () => {
-  test('of size 0 keeps nothing, also of a read that failed', async () => {
+  test('of size 0 keeps nothing, not even after a failed read', async () => {
     const cache = new TranscriptCache(0);
     const truth = new Truth();
     truth.add(truth.message('go'), truth.message('more'));
@@ -239,7 +240,7 @@ describe('the cache', () => {
     expect(await cache.read(threadId, truth.ref(), unreachable)).toEqual({ missingFrom: 0 });
   });
 
-  test('forgets the thread that was not used for longest, and not the one in use', async () => {
+  test('evicts the least recently used thread, and not the one in use', async () => {
     const cache = new TranscriptCache(2_500);
     const truths = ['a', 'b', 'c'].map((id) => {
       const truth = new Truth();
@@ -251,7 +252,7 @@ describe('the cache', () => {
     expect(kept.map((found) => 'messages' in found)).toEqual([false, true, true]);
   });
 
-  test('does not forget what it keeps account of when a thread is dropped in the middle of a read', async () => {
+  test('keeps its size accounting correct if a thread is evicted in the middle of a read', async () => {
     const cache = new TranscriptCache(3_000);
     const [one, two] = [new Truth(), new Truth()];
     one.add(...Array.from({ length: 4 }, () => one.message('x'.repeat(500))));

@@ -4,9 +4,9 @@ import { defineAgent, factsOf, type ToolSource } from '../../src/agents/define-a
 import { AgentNotFoundError, createAgents } from '../../src/agents/registry';
 import { defaultTurns } from '../../src/core/agent';
 import type { ToolCall } from '../../src/core/message';
-import { defineTool } from '../../src/tools/define-tool';
-import { createPermissions } from '../../src/tools/permissions';
-import { createToolset } from '../../src/tools/toolset';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createToolset } from '../../src/tools/defining/toolset';
+import { createPermissions } from '../../src/tools/permissions/permissions';
 import { callOf, hostWith, newFolder, removeFolders } from '../tools/tool-host';
 
 afterEach(removeFolders);
@@ -19,10 +19,17 @@ describe('defineAgent', () => {
     const agent = defineAgent(good);
     expect(agent.toolbox.specs()).toEqual([]);
     expect(agent).toMatchObject({ strategy: 'by-effect', settings: {}, limits: {}, retry: { maxAttempts: 5 } });
-    expect(factsOf(agent)).toEqual({ name: 'support', model: 'openai/gpt-5', limits: {}, strategy: 'by-effect', remembers: false });
+    expect(factsOf(agent)).toEqual({
+      name: 'support',
+      model: 'openai/gpt-5',
+      limits: {},
+      strategy: 'by-effect',
+      remembers: false,
+      judgesDecisions: true,
+    });
   });
 
-  test('what it was made of may change afterwards without changing it', () => {
+  test('does not change if its definition is changed afterwards', () => {
     const limits = { turns: 3 };
     const tools = [refund];
     const agent = defineAgent({ ...good, limits, tools });
@@ -33,13 +40,13 @@ describe('defineAgent', () => {
     expect(() => Object.assign(agent.limits, { turns: 4 })).toThrow(TypeError);
   });
 
-  test('[A88] [B6] a run has 100 turns where nothing is said, and as many as is said otherwise', () => {
+  test('[A88] [B6] a run has 100 turns by default, and another number if one is set', () => {
     expect(defaultTurns).toBe(100);
     expect(factsOf(defineAgent(good)).limits).toEqual({});
     for (const turns of [10, 200, 0]) expect(factsOf(defineAgent({ ...good, limits: { turns } })).limits).toEqual({ turns });
   });
 
-  test('facts are what differs from the default, as plain JSON', () => {
+  test('facts are the differences from the defaults, as plain JSON', () => {
     const unremarkable = {
       threadLimits: {},
       atLimit: 'stop',
@@ -70,6 +77,7 @@ describe('defineAgent', () => {
       model,
       strategy: 'by-effect',
       remembers: false,
+      judgesDecisions: true,
       ...remarkable,
       hooks: { 'before:llm': ['before:llm#1'] },
     });
@@ -81,7 +89,7 @@ describe('defineAgent', () => {
     ['[B15] immediate, which skips the verification', 'immediate', undefined],
     ['[B5] verify, once and at most three times a run', 'verify', { kind: 'verify', rounds: 1, max: 3 }],
     [
-      '[B5] verify with a maximum of its own',
+      '[B5] verify with its own maximum',
       { kind: 'verify', max: 7, prompt: 'Sure?' },
       { kind: 'verify', rounds: 1, max: 7, prompt: 'Sure?' },
     ],
@@ -157,7 +165,7 @@ describe('defineAgent', () => {
     expect(() => defineAgent({ ...good, ...wrong } as never)).toThrow(message);
   });
 
-  test('all problems are told at once', () => {
+  test('all problems are reported together', () => {
     const wrong = { name: 'a b', model: '', limits: { turns: 0.5 }, settings: { maxTokens: 0 }, tools: [{}, refund, 3], output: {} };
     expect(() => defineAgent({ ...good, ...wrong, instruction: 'Help.' } as never)).toThrow(
       /the name "a b"[\s\S]*model:[\s\S]*tools\[0\][\s\S]*tools\[2\][\s\S]*maxTokens[\s\S]*limits\.turns[\s\S]*output is not[\s\S]*instruction: is not known; did you mean 'instructions'\?/,
@@ -170,7 +178,7 @@ describe('the tools of an agent', () => {
   const names = async (tools: ToolSource) => (await defineAgent({ ...good, tools }).toolsFor(thread)).names();
   const thread = { threadId: 't-1' };
 
-  test('a list stays as it was', async () => {
+  test('a list does not change', async () => {
     const tools = [refund];
     const agent = defineAgent({ ...good, tools });
     tools.push(look);
@@ -178,7 +186,7 @@ describe('the tools of an agent', () => {
     expect(await agent.toolsFor(thread)).toBe(agent.toolbox);
   });
 
-  test('[A46] a function is asked at every turn, and told of which thread', async () => {
+  test('[A46] a function is called at every turn, with the id of the thread', async () => {
     const source = jest.fn(({ threadId }: { threadId: string }) => (threadId === 't-1' ? [refund] : [refund, look]));
     const agent = defineAgent({ ...good, tools: source });
     expect(source).not.toHaveBeenCalled();
@@ -189,7 +197,7 @@ describe('the tools of an agent', () => {
     expect(await names(async () => [look])).toEqual(['look']);
   });
 
-  test('[A46] a definition that changed is seen at the next turn', async () => {
+  test('[A46] a changed definition is used from the next turn on', async () => {
     let words = 'Refund.';
     const agent = defineAgent({ ...good, tools: () => [defineTool({ name: 'refund', description: words, input: z.object({}) })] });
     expect((await agent.toolsFor(thread)).specs()[0]?.description).toBe('Refund.');
@@ -197,7 +205,7 @@ describe('the tools of an agent', () => {
     expect((await agent.toolsFor(thread)).specs()[0]?.description).toBe('Refund, up to 50.');
   });
 
-  test('[A68] what is added to a set, taken out of it and set is seen at the next turn', async () => {
+  test('[A68] tools that are added to a set, removed from it or replaced change at the next turn', async () => {
     const tools = createToolset([refund]);
     const agent = defineAgent({ ...good, tools });
     const now = async () => (await agent.toolsFor(thread)).names();
@@ -211,7 +219,7 @@ describe('the tools of an agent', () => {
     expect(await now()).toEqual(['refund']);
   });
 
-  test('the same tools are the same toolbox', async () => {
+  test('the same tools share one toolbox', async () => {
     const tools = createToolset([refund]);
     const agent = defineAgent({ ...good, tools });
     const before = await agent.toolsFor(thread);
@@ -225,7 +233,7 @@ describe('the tools of an agent', () => {
     expect(await made.toolsFor(thread)).toBe(await made.toolsFor(thread));
   });
 
-  test('a function that throws, or gives nonsense, says which agent has it', async () => {
+  test('a function that throws, or returns an invalid value, fails with the name of its agent', async () => {
     await expect(
       names(() => {
         throw new Error('registry down');
@@ -235,7 +243,7 @@ describe('the tools of an agent', () => {
     await expect(names(() => [refund, { ...refund }])).rejects.toThrow(/'support': Two tools are named 'refund'/);
   });
 
-  test('a function that never answers holds nobody up for good', async () => {
+  test('a function that never answers does not block others forever', async () => {
     jest.useFakeTimers();
     try {
       const refused = expect(names(() => new Promise(() => {}))).rejects.toThrow('no answer within 30 s');
@@ -246,20 +254,20 @@ describe('the tools of an agent', () => {
     }
   });
 
-  test('a tool choice is taken on trust where the tools may change', () => {
+  test('a tool choice is not checked if the tools may change', () => {
     const settings = { toolChoice: { tool: 'later' } };
     expect(() => defineAgent({ ...good, tools: createToolset(), settings })).not.toThrow();
     expect(() => defineAgent({ ...good, tools: () => [], settings })).not.toThrow();
   });
 
-  test('[A62] tools that set no timeout have the one of their agent', async () => {
+  test('[A62] tools without a timeout use the timeout of their agent', async () => {
     const slow = defineTool({ name: 'slow', description: 'Slow.', input: z.object({}), timeoutMs: 90_000, execute: () => 'ok' });
     const { toolbox } = defineAgent({ ...good, tools: [look, slow], toolTimeoutMs: 5_000 });
     expect(await toolbox.judge(callOf('look', {}))).toMatchObject({ timeoutMs: 5_000 });
     expect(await toolbox.judge(callOf('slow', {}))).toMatchObject({ timeoutMs: 90_000 });
   });
 
-  test('with done-tool there is one tool more', async () => {
+  test('done-tool adds one tool', async () => {
     const agent = defineAgent({ ...good, tools: [look], stop: 'done-tool' });
     expect(agent.toolbox.names()).toEqual(['look', 'done']);
     expect(await agent.toolbox.judge(callOf('done', { message: 'All fits.' }))).toEqual({ kind: 'done', message: 'All fits.' });
@@ -269,10 +277,10 @@ describe('the tools of an agent', () => {
   });
 });
 
-describe('an answer of a certain form', () => {
+describe('a structured answer', () => {
   const { answer } = defineAgent({ ...good, output: z.object({ city: z.string(), zips: z.array(z.string().length(5)) }) });
 
-  test('is told to the model as JSON Schema', () => {
+  test('is described to the model as JSON Schema', () => {
     expect(answer?.schema).toMatchObject({ type: 'object', required: ['city', 'zips'] });
   });
 
@@ -286,7 +294,7 @@ describe('an answer of a certain form', () => {
     expect(await answer?.problems(text)).toEqual(problems);
   });
 
-  test('a check of the author that throws is told, not thrown', async () => {
+  test('an exception in the check of an author is reported, not thrown', async () => {
     const odd = defineAgent({
       ...good,
       output: z.object({
@@ -299,7 +307,7 @@ describe('an answer of a certain form', () => {
   });
 });
 
-test('permissions read what people remembered for this agent and no other', async () => {
+test('permissions read what people remembered for this agent only', async () => {
   const load = jest.fn(async () => [{ tool: 'refund' }]);
   const permissions = createPermissions({ mode: 'minimal', store: { load, add: async () => {} } });
   const { toolbox } = defineAgent({ ...good, tools: [refund], permissions });
@@ -315,7 +323,7 @@ describe('createAgents', () => {
     expect(agents.get('coder').name).toBe('coder');
   });
 
-  test('an unknown name is an error that names those there are, and the nearest', () => {
+  test('an unknown name is an error that lists the known names, and the nearest', () => {
     const error = (() => {
       try {
         return agents.get('suport');
@@ -330,14 +338,14 @@ describe('createAgents', () => {
     expect(() => createAgents([]).get('__proto__')).toThrow('This worker has: none.');
   });
 
-  test('refuses two agents of one name, and what is no agent', () => {
+  test('refuses two agents with the same name, and values that are not agents', () => {
     expect(() => createAgents([defineAgent(good), defineAgent(good)])).toThrow(/Two agents are named 'support'/);
     expect(() => createAgents([{ ...good } as never])).toThrow(/agents\[0\] was not made by defineAgent/);
   });
 });
 
 describe('the coder', () => {
-  test('has the four tools, with effects that say what a crash may do', () => {
+  test('has the four tools, with effects that describe what a crash may do', () => {
     const { toolbox } = createCoder();
     expect(toolbox.names().map((name) => [name, toolbox.get(name)?.effect])).toEqual([
       ['shell', 'once'],
@@ -347,7 +355,7 @@ describe('the coder', () => {
     ]);
   });
 
-  test('does a small job with them', async () => {
+  test('completes a small job with them', async () => {
     const workspace = await newFolder();
     const { toolbox } = createCoder({ workspace });
     const use = async (name: string, args: object) => (await toolbox.execute(callOf(name, args), hostWith({ workspace }))).outcome.content;
@@ -359,12 +367,12 @@ describe('the coder', () => {
     expect(await use('list_dir', {})).toBe('src/\nsrc/sum.js');
   });
 
-  test('asks before a command where it is told to', async () => {
+  test('asks before a command if configured', async () => {
     const { toolbox } = createCoder({ shellApproval: ({ command }) => command.startsWith('git push') && 'it publishes' });
     expect(await toolbox.judge(callOf('shell', { command: 'git push' }))).toMatchObject({ approval: { reason: 'it publishes' } });
   });
 
-  test('asks before everything that does more than read, unless its permissions say otherwise', async () => {
+  test('asks before everything that does more than read, unless its permissions allow it', async () => {
     const asksFor = async (options: CoderOptions, ...calls: ToolCall[]) => {
       const verdicts = await Promise.all(calls.map((call) => createCoder(options).toolbox.judge(call)));
       return verdicts.map((verdict) => 'approval' in verdict);
@@ -376,7 +384,7 @@ describe('the coder', () => {
     expect(await asksFor({ permissions: createPermissions({}) }, ...does)).toEqual([false, false]);
   });
 
-  test('takes another model', () => {
+  test('accepts another model', () => {
     expect(createCoder({ model: 'openai/gpt-5-mini' }).model).toBe('openai/gpt-5-mini');
   });
 });

@@ -52,14 +52,14 @@ const offered = (input: string) => requestsOf(rig, input).map(({ body }) => body
 const results = (input: string) =>
   (requestsOf(rig, input).at(-1)?.body.messages ?? []).filter((m: WireMessage) => m.role === 'tool').map((m) => textOf(m));
 
-test('[A46] [A67] [A68] what a set gains and loses in the middle of a run is there, and gone, at the next turn', async () => {
+test('[A46] [A67] [A68] tools that a set gains or loses in the middle of a run are added and removed at the next turn', async () => {
   const input = scene([callTools([call('learn')]), callTools([call('sing'), call('learn')]), say('Done.')]);
   await story(await rig.client.start('pupil', input));
   expect(offered(input).map((tools) => tools?.map(({ name }) => name))).toEqual([['learn'], ['sing'], ['sing']]);
   expect(results(input)).toEqual(['learned', 'la', "Error: Unknown tool 'learn'. Available tools: sing."]);
 });
 
-test('[A46] a function is asked anew at every turn, and its tools run', async () => {
+test('[A46] a function is called again at every turn, and the tools that it returns run', async () => {
   const input = scene([callTools([call('sing')]), say('Done.')]);
   await story(await rig.client.start('counted', input));
   const [first, second] = offered(input).map((tools) => tools?.[0]?.description);
@@ -68,7 +68,7 @@ test('[A46] a function is asked anew at every turn, and its tools run', async ()
   expect(results(input)).toEqual(['la']);
 });
 
-test('[A42] the model sees a schema with its components in it, and is told what does not fit them', async () => {
+test('[A42] the model gets a schema with its components, and an error that lists what does not match them', async () => {
   const input = scene([callTools([call('adopt', { pet: {} })]), callTools([call('adopt', { pet: { name: 'Tom' } })]), say('Done.')]);
   await story(await rig.client.start('keeper', input));
   expect(offered(input)[0]?.[0]?.parameters).toMatchObject({

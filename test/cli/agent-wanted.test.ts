@@ -5,7 +5,7 @@ import { longhaul, start } from './command';
 
 const [old, added] = ['old', 'added'].map((name) => defineAgent({ name, model: 'test-model', instructions: 'Answer.' })) as [any, any];
 
-test('run and show tell of a thread that waits for a worker with its agent, and of the agents that the last worker has', async () => {
+test('run and show report a thread that waits for a worker with its agent, and the agents of the last worker', async () => {
   const rig = await startRig({ script: () => say('Here I am.'), agents: [old] });
   const env = { TEMPORAL_ADDRESS: rig.address };
   const id = `wanted-${rig.taskQueue}`;

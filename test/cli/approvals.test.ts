@@ -1,16 +1,16 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { askPerson } from '../../src/cli/ask-person';
-import { createPrompt, NoAnswer } from '../../src/cli/prompt';
-import { styled } from '../../src/cli/styled';
+import { askPerson } from '../../src/cli/commands/ask-person';
+import { createPrompt, NoAnswer } from '../../src/cli/commands/prompt';
+import { styled } from '../../src/cli/views/styled';
 import type { Thread } from '../../src/client';
 import type { PendingCall } from '../../src/core/event';
 import { until } from '../support/until';
 
 const call: PendingCall = { kind: 'approval', toolCallId: 'c1', name: 'deploy', arguments: '{"to":"production"}' };
 
-/** A person at a terminal, and a thread that keeps what it was told. */
-function scene(waits: PendingCall = call) {
+/** A person at a terminal, and a thread that records its requests. */
+function scene(waits: PendingCall = call, columns?: number) {
   const input = new PassThrough();
   const output = new PassThrough();
   let screen = '';
@@ -42,6 +42,7 @@ function scene(waits: PendingCall = call) {
   const approvals = askPerson(thread, {
     prompt,
     write: (text) => void output.write(text.text),
+    columns,
     by: 'dana',
     groups: ['leads'],
     onGone: (error) => gone.push(error),
@@ -57,7 +58,7 @@ function scene(waits: PendingCall = call) {
   return { input, told, state, prompt, approvals, gone, sees, answer, screen: () => screen };
 }
 
-test('a person sees all of the arguments and says yes', async () => {
+test('a person sees all arguments and approves', async () => {
   const { approvals, answer, sees, told } = scene();
   expect(await approvals.offer([call])).toBe('answering');
   await sees('to: production');
@@ -66,7 +67,16 @@ test('a person sees all of the arguments and says yes', async () => {
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'] }]);
 });
 
-test('what is for others is not asked of whoever is here; what is for them, too, is', async () => {
+test('text that is longer than a row of the terminal continues after a mark, so that none of it looks like another argument', async () => {
+  const command = `terraform apply -auto-approve -var env=prod #${' '.repeat(22)}    dry_run: true`;
+  const long = { ...call, arguments: JSON.stringify({ command }) };
+  const { approvals, answer, sees } = scene(long, 80);
+  await approvals.offer([long]);
+  await sees(/command: terraform.*\n {4}┆ +dry_run: true\n/);
+  await answer('Run deploy?', 'y');
+});
+
+test('a call that is for other people is not asked about; one that is for this person, too, is', async () => {
   const { approvals, answer, told, state } = scene();
   state.pending = [
     { ...call, toolCallId: 'theirs', groups: ['owners'], users: ['kim'] },
@@ -78,7 +88,7 @@ test('what is for others is not asked of whoever is here; what is for them, too,
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'] }]);
 });
 
-test('a person says no, and why', async () => {
+test('a person refuses with a reason', async () => {
   const { approvals, answer, told } = scene();
   await approvals.offer([call]);
   await answer('Run deploy?', 'n');
@@ -87,13 +97,13 @@ test('a person says no, and why', async () => {
   expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'], reason: 'not on a Friday' }]);
 });
 
-test('a person edits the arguments; what is no JSON, or does not fit, is asked again', async () => {
+test('a person edits the arguments; invalid JSON, or arguments that do not match the schema, are asked for again', async () => {
   const { approvals, answer, sees, told, state } = scene();
   await approvals.offer([call]);
   await answer('Run deploy?', 'maybe');
   await answer('Run deploy?', 'e');
   await answer('Arguments', 'staging');
-  await sees('no JSON object');
+  await sees('not a JSON object');
   state.refuse = 'approve was refused: to must be a string';
   await answer('Run deploy?', 'e');
   await answer('Arguments', '{"to":7}');
@@ -104,7 +114,7 @@ test('a person edits the arguments; what is no JSON, or does not fit, is asked a
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], arguments: { to: 'staging' } }]);
 });
 
-test('the question is taken back when somebody else decides, and what was decided long ago is not asked', async () => {
+test('the question is withdrawn when someone else decides, and a call that was already decided is not asked about', async () => {
   const { approvals, sees, answer, gone, state, told } = scene();
   await approvals.offer([call]);
   await sees('Run deploy?');
@@ -119,7 +129,7 @@ test('the question is taken back when somebody else decides, and what was decide
   expect(gone).toEqual([]);
 });
 
-test('an answer to a question that is withdrawn meanwhile does not answer the next one, however late it comes', async () => {
+test('an answer to a question that was withdrawn meanwhile does not answer the next one, however late it arrives', async () => {
   const { approvals, input, sees, answer, state, told, screen } = scene();
   const second = { ...call, toolCallId: 'c2', name: 'publish' };
   state.pending = [call, second];
@@ -143,7 +153,7 @@ test('an answer to a question that is withdrawn meanwhile does not answer the ne
   expect(told).toEqual([{ reject: 'c2', by: 'dana', groups: ['leads'] }]);
 });
 
-test('what was typed before a question is on the screen does not answer it', async () => {
+test('text that was typed before a question is on the screen does not answer it', async () => {
   const { approvals, input, sees, answer, told } = scene();
   input.write('y\ny\ny');
   await approvals.offer([call]);
@@ -155,7 +165,7 @@ test('what was typed before a question is on the screen does not answer it', asy
   expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'] }]);
 });
 
-test('a person agrees to what is on the screen, and sees all of what is long when they want to', async () => {
+test('a person approves what is on the screen, and can view long arguments in full', async () => {
   const long = {
     ...call,
     digest: '0123456789abcdef',
@@ -174,7 +184,7 @@ test('a person agrees to what is on the screen, and sees all of what is long whe
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], expect: '0123456789abcdef' }]);
 });
 
-test('the end of the input means that nobody is there any more', async () => {
+test('the end of the input means that no person is there any more', async () => {
   const { approvals, input, sees, gone } = scene();
   await approvals.offer([call]);
   await sees('Run deploy?');
@@ -183,7 +193,7 @@ test('the end of the input means that nobody is there any more', async () => {
   expect((gone[0] as Error).name).toBe('NoAnswer');
 });
 
-test('an urgent question comes first, and the one it pushed aside is asked again', async () => {
+test('an urgent question comes first, and the interrupted one is asked again', async () => {
   const { approvals, sees, answer, prompt, told } = scene();
   await approvals.offer([call]);
   await sees('Run deploy?');
@@ -202,7 +212,7 @@ test('a closed prompt answers nothing', async () => {
   await expect(prompt.ask(styled`Again? `)).rejects.toThrow(NoAnswer);
 });
 
-test('a person says no, and that the run is to end', async () => {
+test('a person refuses and ends the run', async () => {
   const { approvals, answer, told } = scene();
   await approvals.offer([call]);
   await answer('no and [s]top', 's');
@@ -211,14 +221,14 @@ test('a person says no, and that the run is to end', async () => {
   expect(told).toEqual([{ reject: 'c1', by: 'dana', groups: ['leads'], stop: true }]);
 });
 
-test('a person says yes for good, is told what that allows, and may think better of it', async () => {
+test('a person approves permanently, is shown what that allows, and can reconsider', async () => {
   const asked: PendingCall = { ...call, name: 'shell', remember: [{ tool: 'shell', prefix: ['git', 'push'] }] };
   const { approvals, answer, told } = scene(asked);
   await approvals.offer([asked]);
   await answer('Run shell?', 'r');
-  await answer(/shell: git push needs no approval any more/, '');
+  await answer(/shell: git push needs no approval from now on/, '');
   await answer('Run shell?', 'r');
-  await answer('ever for this [a]gent', 'a');
+  await answer('all threads of this [a]gent', 'a');
   await until('it is approved', () => told.length === 1);
   expect(told).toEqual([{ approve: 'c1', by: 'dana', groups: ['leads'], remember: 'agent' }]);
 });
@@ -243,6 +253,63 @@ test.each([
   expect(told).toEqual([{ answer: 'c1', text, by: 'dana', groups: ['leads'] }]);
 });
 
+describe('the options of a question', () => {
+  const question = (options: string[]): PendingCall => ({
+    ...call,
+    kind: 'question',
+    name: 'ask_human',
+    arguments: JSON.stringify({ question: 'What shall I do with the database?', options }),
+  });
+
+  test('can’t show another question with other options: text that is wider than the terminal continues after a mark', async () => {
+    const rows = ['The agent asks: What shall I do with the database?', '    1  Keep everything as it is', '    2  Delete it'];
+    for (const blank of [' ', '\u2800', 'x']) {
+      const pad = (text: string, from = 0) => text + blank.repeat(80 - from - text.length);
+      const forgery = `${pad('Something else', 7)}${blank.repeat(30 * 80)}${rows.map((row) => pad(row)).join('')}`;
+      const asked = question(['Delete it', 'Keep everything as it is', forgery]);
+      const { approvals, answer, sees, screen, told } = scene(asked, 80);
+      await approvals.offer([asked]);
+      await sees('A number, or words of your own');
+      const shown = screen().split('\n');
+      expect(shown.filter((row) => row.startsWith('The agent asks:'))).toEqual(rows.slice(0, 1));
+      expect(shown.filter((row) => /^ *[12] /.test(row))).toEqual(['    1  Delete it', '    2  Keep everything as it is']);
+      for (const row of shown.slice(0, -1)) expect(row.length).toBeLessThan(80);
+      await answer('A number, or words of your own', '1');
+      await sees('The agent gets: Delete it\n');
+      await until('it is answered', () => told.length === 1);
+    }
+  });
+
+  test('are cut if they are long, with a note, and can be chosen only after they were shown in full', async () => {
+    const words = 'Keep all of it. '.repeat(200);
+    const asked = question([`${words}Then delete it.`, `${words}Then stop.`, 'No']);
+    const { approvals, answer, sees, told, screen } = scene(asked, 80);
+    await approvals.offer([asked]);
+    await sees('A number, or words of your own ([v]iew all of it): ');
+    expect(screen()).not.toContain('Then');
+    expect(screen()).toMatch(/\((?:\d|\s|┆)+more(?:\s|┆)+characters(?:\s|┆)+are(?:\s|┆)+not(?:\s|┆)+shown\)/);
+    await answer('A number, or words of your own', '2');
+    await sees(/Then(?:\s|┆)+delete(?:\s|┆)+it[\s\S]*Then(?:\s|┆)+stop/);
+    expect(told).toEqual([]);
+    await answer('A number, or words of your own', '2');
+    await until('it is answered', () => told.length === 1);
+    expect(told).toEqual([{ answer: 'c1', text: `${words}Then stop.`, by: 'dana', groups: ['leads'] }]);
+  });
+
+  test('are limited to what fits on the screen, with a note', async () => {
+    const asked = question(Array.from({ length: 500 }, (_, i) => `number ${i + 1}`));
+    const { approvals, answer, sees, told, screen } = scene(asked, 80);
+    await approvals.offer([asked]);
+    await sees('    … 460 more options are not shown\nA number, or words of your own ([v]iew all of it): ');
+    expect(screen()).not.toContain('number 41');
+    await answer('A number, or words of your own', 'v');
+    await sees('  500  number 500\n');
+    await answer('A number, or words of your own', '500');
+    await until('it is answered', () => told.length === 1);
+    expect(told).toEqual([{ answer: 'c1', text: 'number 500', by: 'dana', groups: ['leads'] }]);
+  });
+});
+
 test.each([
   ['as much again', 'y', { approve: 'c1' }],
   ['so much', '5', { approve: 'c1', more: 5 }],
@@ -258,7 +325,7 @@ test.each([
   expect(told).toEqual([{ ...decision, by: 'dana', groups: ['leads'] }]);
 });
 
-test('a person replies to what the run rests for, and resumes what was paused', async () => {
+test('a person replies to a suspended run, and resumes a paused one', async () => {
   const reply: PendingCall = { ...call, kind: 'reply', toolCallId: 'mail-1', name: 'reply', arguments: '' };
   const { approvals, answer, told, state } = scene(reply);
   await approvals.offer([reply]);
@@ -276,7 +343,7 @@ test('a person replies to what the run rests for, and resumes what was paused', 
   ]);
 });
 
-test('a call that this person has agreed to already is not asked about again', async () => {
+test('a call that this person has approved already is not asked about again', async () => {
   const voted: PendingCall = { ...call, approvers: 2, votes: ['dana'] };
   const other: PendingCall = { ...call, toolCallId: 'c2', name: 'publish' };
   const { approvals, sees, state, screen } = scene(voted);

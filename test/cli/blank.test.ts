@@ -20,7 +20,7 @@ test.each([
   [['approve', 'T', ''], "approve: the call's id is blank"],
   [['cancel', ''], 'cancel: the id is blank'],
   [['reply', '', 'yes'], 'reply: the correlation id is blank'],
-])('a blank value is refused, and does not count as absent: %j', async (args, words) => {
+])('a blank value is refused, and is not the same as a missing one: %j', async (args, words) => {
   expect(await longhaul(args, { env })).toEqual({ code: 2, stdout: '', stderr: `error: ${words}\n` });
 });
 

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentEvent } from '../../src/core/event';
+import { inPackage } from '../support/in-package';
 import { until } from '../support/until';
 
-const bin = join(__dirname, '../../bin/longhaul.js');
+const checkout = join(__dirname, '../../bin/longhaul.js');
 
 export interface Ended {
   code: number | null;
@@ -25,18 +28,23 @@ export interface CommandOptions {
   cwd?: string;
   /** What its standard input holds. Default: nothing, and it is closed. */
   input?: string | Buffer;
+  /** Run the sources, as in a checkout. Default: the compiled package, as it is once it is installed. */
+  fromSources?: boolean;
 }
 
 const running = new Set<ChildProcess>();
 
-/** The real program as a process, without a terminal. Nothing of the caller's Temporal or provider settings reaches it. */
-export function start(args: string[], { env = {}, cwd, input = '' }: CommandOptions = {}): Running {
+/** In place of the user's own: what commands of this test file keep. */
+const state = mkdtempSync(join(tmpdir(), 'longhaul-state-'));
+
+/** The real program as a process of its own, without a terminal. Nothing of the caller's Temporal or provider settings reaches it. */
+export function start(args: string[], { env = {}, cwd, input = '', fromSources = false }: CommandOptions = {}): Running {
   const plain = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(TEMPORAL_ADDRESS|TEMPORAL_NAMESPACE|LONGHAUL_|OPENAI_|FORCE_COLOR)/.test(name)),
   );
-  const child = spawn(process.execPath, [bin, ...args], {
+  const child = spawn(process.execPath, [fromSources ? checkout : inPackage('bin/longhaul.js'), ...args], {
     cwd,
-    env: { ...plain, NO_COLOR: '1', ...env } as NodeJS.ProcessEnv,
+    env: { ...plain, NO_COLOR: '1', XDG_STATE_HOME: state, ...env } as NodeJS.ProcessEnv,
     stdio: 'pipe',
   });
   running.add(child);
@@ -90,4 +98,5 @@ afterAll(async () => {
       return new Promise((resolve) => child.once('close', resolve));
     }),
   );
+  rmSync(state, { recursive: true, force: true });
 });

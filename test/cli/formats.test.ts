@@ -1,7 +1,7 @@
-import { formatNames } from '../../src/cli/format-names';
-import { createLines } from '../../src/cli/formats';
+import { formatNames } from '../../src/cli/views/format-names';
+import { createLines } from '../../src/cli/views/formats';
 import type { AgentEvent } from '../../src/core/event';
-import { logs } from '../core/projections/log';
+import { logs } from '../projections/log';
 
 const printed = (events: readonly AgentEvent[], ...how: Parameters<typeof createLines>) => {
   const lines = createLines(...how);
@@ -13,7 +13,7 @@ const parsed = (text: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 
-test('[B48] longhaul is the events as they are, and every other format has lines of its own', () => {
+test('[B48] the format longhaul prints the events unchanged, and every other format has its own lines', () => {
   const { events } = logs.oneTool();
   expect(parsed(printed(events, 'longhaul'))).toEqual(events);
   const others = formatNames.filter((name) => name !== 'longhaul').map((name) => printed(events, name));
@@ -24,7 +24,7 @@ test('[B48] longhaul is the events as they are, and every other format has lines
   }
 });
 
-test('from an event on, the lines are those that all of them would have had', () => {
+test('lines that start at a later event are the same as in the complete output', () => {
   const { events } = logs.conversation();
   const second = events.find((event) => event.runId === 'run_2') as AgentEvent & { seq: number };
   for (const format of formatNames) {
@@ -36,7 +36,7 @@ test('from an event on, the lines are those that all of them would have had', ()
   }
 });
 
-test('what is known of the thread reaches the words', () => {
+test('facts about the thread are used in the texts', () => {
   const { events } = logs.retried();
   expect(parsed(printed(events, 'codelia', { model: 'openai/gpt-x', contextWindow: 1_200 }))).toEqual(
     expect.arrayContaining([

@@ -1,13 +1,14 @@
-import { answerHint } from '../../src/cli/answer-hint';
-import { createView, type ViewOptions } from '../../src/cli/render';
-import { paintWith } from '../../src/cli/styled';
-import { age, bytes, duration, preview, shortArguments, tokens } from '../../src/cli/words';
+import { answerHint } from '../../src/cli/commands/answer-hint';
+import { createView, type ViewOptions } from '../../src/cli/views/render';
+import { paintWith } from '../../src/cli/views/styled';
+import { age, bytes, duration, preview, shortArguments, tokens } from '../../src/cli/views/words';
 import type { AgentEvent, EventData } from '../../src/core/event';
 import type { AssistantMessage } from '../../src/core/message';
+import { answerParts } from '../support/answer-parts';
 
 const same = (text: string) => text;
 const paint = paintWith({ bold: same, dim: same, red: same, green: same, yellow: same, cyan: same });
-const usage = { inputTokens: 1_200, cachedInputTokens: 0, outputTokens: 34, reasoningTokens: 0 };
+const usage = { inputTokens: 1_200, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 34, reasoningTokens: 0 };
 
 function event<T extends keyof EventData>(type: T, data: EventData[T], timestamp = '2026-01-01T00:00:00.000Z'): AgentEvent {
   return { type, data, timestamp, threadId: 't', runId: 'r' } as AgentEvent;
@@ -20,10 +21,10 @@ function shown(events: AgentEvent[], options: Partial<ViewOptions> = {}): string
 
 function answer(
   content: string,
-  { attempt = 1, ...rest }: Partial<AssistantMessage> = {},
+  { attempt = 1, refusal = '' }: { attempt?: number; refusal?: string } = {},
   extra: Partial<EventData['thread.message.completed']> = {},
 ): AgentEvent {
-  const message: AssistantMessage = { id: 'm', role: 'assistant', content, toolCalls: [], attempt, ...rest };
+  const message: AssistantMessage = { id: 'm', role: 'assistant', content: answerParts(content, [], { refusal }), attempt };
   return event('thread.message.completed', {
     stepId: 's',
     message,
@@ -42,20 +43,20 @@ function delta(contentChunk: string, more: Partial<EventData['thread.message.del
 const footer = 'gpt · 1.2k tokens in, 34 out · 1.5 s\n';
 
 describe('the text of a model', () => {
-  test('is printed when it is whole, where nothing of it came before', () => {
+  test('is printed when it is complete, if nothing of it was streamed', () => {
     expect(shown([answer('Hello there.')])).toBe(`Hello there.\n${footer}`);
   });
 
-  test('is printed as its pieces come, and not again when it is whole', () => {
+  test('is printed as its pieces arrive, and not again when it is complete', () => {
     expect(shown([delta('Hello '), delta('there.'), answer('Hello there.')])).toBe(`Hello there.\n${footer}`);
   });
 
-  test('of snapshots only what is new is printed', () => {
+  test('of snapshots only the new part is printed', () => {
     const snapshot = { snapshot: true } as const;
     expect(shown([delta('Hel', snapshot), delta('Hello th', snapshot), answer('Hello there.')])).toBe(`Hello there.\n${footer}`);
   });
 
-  test('goes on where it was when a snapshot holds only the newest end of a long text', () => {
+  test('continues at the right place if a snapshot has only the end of a long text', () => {
     const text = Array.from({ length: 5_000 }, (_, i) => `word${i} `).join('');
     const printed = shown([
       delta(text.slice(0, 20_000), { snapshot: true }),
@@ -65,8 +66,8 @@ describe('the text of a model', () => {
     expect(printed).toBe(`${text}\n${footer}`);
   });
 
-  test('says that it begins again when an attempt was lost in the middle', () => {
-    const again = '\n↻ lost in the middle; the model begins again (attempt 2)\n';
+  test('reports that it begins again if an attempt was lost in the middle', () => {
+    const again = '\n↻ answer interrupted; the model begins again (attempt 2)\n';
     expect(
       shown([
         delta('Hello th'),
@@ -84,7 +85,7 @@ describe('the text of a model', () => {
     );
   });
 
-  test('what comes late of an attempt that was given up is not shown', () => {
+  test('late text of an attempt that was given up is not shown', () => {
     expect(
       shown([delta('Good', { attempt: 2, restart: true }), delta('lo there', { attempt: 1 }), answer('Good day.', { attempt: 2 })]),
     ).toBe(`Good day.\n${footer}`);
@@ -107,11 +108,11 @@ describe('retries', () => {
     message: 'limits the rate',
   });
 
-  test('are shown as they happen, with the wait and where it comes from', () => {
-    expect(shown([retry])).toBe('↻ rate-limit: limits the rate. Attempt 2 of 5 in 2.0 s, as the provider asks\n');
+  test('are shown live, with the wait and its source', () => {
+    expect(shown([retry])).toBe('↻ rate-limit: limits the rate. Attempt 2 of 5 in 2.0 s, as the provider requested\n');
   });
 
-  test('are shown with the answer where they could not be seen live, and only once', () => {
+  test('are shown with the answer if they were not shown live, and only once', () => {
     expect(shown([answer('Hi', {}, { attempts: [failed] })])).toBe(`↻ rate-limit: limits the rate (then waited 2.0 s)\nHi\n${footer}`);
     expect(
       shown([event('agent.run.step.created', { stepId: 's', turn: 1 }), retry, answer('Hi', {}, { attempts: [failed] })]).match(/↻/g),
@@ -136,7 +137,7 @@ describe('tool calls', () => {
       ...data,
     });
 
-  test('show what runs, how long it took and what came of it', () => {
+  test('show what runs, how long it took and the outcome', () => {
     expect(shown([made, begun, ended({})])).toBe('▸ shell npm test\n✓ shell 1.2 s\n    ok\n');
   });
 
@@ -147,20 +148,20 @@ describe('tool calls', () => {
     );
   });
 
-  test('say what went wrong, and how often they were tried', () => {
+  test('show the error, and the number of attempts', () => {
     expect(shown([ended({ status: 'unknown', isError: true, output: 'Error: lost', durationMs: undefined })])).toBe(
       '✗ shell unknown\n    Error: lost\n',
     );
     expect(shown([ended({ attempts: 3 })])).toContain('✓ shell 1.2 s · 3 attempts\n');
   });
 
-  test('one that never ran is shown with its arguments', () => {
+  test('a call that never ran is shown with its arguments', () => {
     expect(shown([made, ended({ status: 'rejected', isError: true, output: 'Error: no such tool' })])).toBe(
       '✗ shell npm test  rejected\n    Error: no such tool\n',
     );
   });
 
-  test('progress is shown at most once a second, and not twice the same', () => {
+  test('progress is shown at most once a second, and never twice the same', () => {
     const progress = (message: string, second: number, ms = 0) =>
       event(
         'agent.tool.progress',
@@ -170,7 +171,7 @@ describe('tool calls', () => {
     expect(shown([progress('a', 1), progress('b', 1, 500), progress('a', 2), progress('c', 3)])).toBe('    a\n    c\n');
   });
 
-  test('an approval shows what is asked, how to answer, and what was decided', () => {
+  test('an approval shows the question, how to answer, and the decision', () => {
     const asked = [
       event('agent.approval.requested', { stepId: 's', toolCall: call, reason: 'It deploys.' }),
       event('thread.run.requires_action', { pending: [{ kind: 'approval', toolCallId: 'c', name: 'shell', arguments: call.arguments }] }),
@@ -204,7 +205,7 @@ describe('people and pauses', () => {
     [
       'who agreed, and how many more must',
       event('agent.approval.voted', { toolCallId: 'c', by: 'dana', reason: 'fine', outstanding: 1 }),
-      '  agreed by dana: fine; 1 more must (deploy)\n',
+      '  agreed by dana: fine; 1 more must agree (deploy)\n',
     ],
     [
       'whom it is escalated to',
@@ -232,7 +233,7 @@ describe('people and pauses', () => {
           { tool: 'shell', prefix: ['node', 'b c'], exact: true },
         ],
       }),
-      '  approved by dana (deploy); shell: git push, shell: node "b c" (exactly) need no approval any more\n',
+      '  approved by dana (deploy); shell: git push, shell: node "b c" (exactly) need no approval from now on\n',
     ],
     [
       'a refusal that ends the run',
@@ -243,7 +244,7 @@ describe('people and pauses', () => {
     [
       'a limit that is asked about',
       event('agent.limit.reached', { id: 'l', limit: 'turns', max: 3, scope: 'run' }),
-      '? The run reached its limit of 3 turns. Someone is asked for more of it\n',
+      '? The run reached its limit of 3 turns. A person is asked to raise it\n',
     ],
     [
       'calls that are handed out',
@@ -260,14 +261,14 @@ describe('people and pauses', () => {
     [
       'a sleep, with the closing words',
       event('agent.run.suspended', { correlationId: 'mail-1', expiresAt: dueAt, output: 'I asked by mail.' }),
-      'I asked by mail.\n… suspended: it goes on with a reply to "mail-1", until 2026-01-31 12:00 UTC\n    answer mail-1\n',
+      'I asked by mail.\n… suspended: it continues with a reply to "mail-1", until 2026-01-31 12:00 UTC\n    answer mail-1\n',
     ],
     [
       'a question, with its options',
       event('thread.run.requires_action', {
         pending: [{ kind: 'question', toolCallId: 'q', name: 'ask_human', arguments: '{"question":"Which?","options":["a","b"]}' }],
       }),
-      '? Which? [a / b]\n    answer q\n',
+      '? Which?\n    - a\n    - b\n    answer q\n',
     ],
     [
       'a hook that failed, and is left out',
@@ -276,7 +277,7 @@ describe('people and pauses', () => {
         durationMs: 3,
         errors: [{ id: 'audit', message: 'no disk', consecutive: 3, disabled: true }],
       }),
-      '! hook after:tool (audit) failed: no disk; it is left out from now on\n',
+      '! hook after:tool (audit) failed: no disk; it is disabled from now on\n',
     ],
     ['no hook that did well', event('agent.hook.completed', { hook: 'after:tool', durationMs: 3 }), ''],
     [
@@ -291,7 +292,7 @@ describe('people and pauses', () => {
         output: 'It goes on.',
         background: true,
       }),
-      '… deploy production  goes on in the background\n',
+      '… deploy production  continues in the background\n',
     ],
     [
       'what came of it',
@@ -317,12 +318,12 @@ describe('people and pauses', () => {
     [
       'an answer that was given up',
       event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'superseded' }),
-      '↻ the answer is given up for a message that could not wait\n',
+      '↻ the answer is aborted for a message that must be read now\n',
     ],
     [
       'an answer that is not whole',
       event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'failed' }),
-      '↻ the answer is not whole: the call failed\n',
+      '↻ the answer is incomplete: the call failed\n',
     ],
     [
       'when a message is read',
@@ -356,7 +357,7 @@ test('closing words before a sleep are shown once', () => {
   expect(shown([closing, asleep]).match(/I asked by mail/g)).toHaveLength(1);
 });
 
-test('a refusal of more of a limit says of which', () => {
+test('a refusal to extend a limit names the limit', () => {
   const refused = [
     event('agent.limit.reached', { id: 'limit_1', limit: 'turns', max: 3, scope: 'run' }),
     event('agent.approval.decided', { toolCallId: 'limit_1', approved: false, by: 'dana' }),
@@ -364,12 +365,14 @@ test('a refusal of more of a limit says of which', () => {
   expect(shown(refused)).toMatch(/\n {2}refused by dana \(more turns\)\n$/);
 });
 
-test('a hint is a command that a shell takes as it is', () => {
+test('a hint is a command that a shell accepts unchanged', () => {
   const hint = answerHint("it's mine");
-  const pending = { kind: 'approval', toolCallId: 'c 1', name: 'x', arguments: '' } as const;
-  expect(hint(pending).text).toBe(`longhaul approve 'it'\\''s mine' 'c 1'   (or: longhaul reject 'it'\\''s mine' 'c 1' --reason "…")`);
+  const pending = { kind: 'approval', toolCallId: "it's", name: 'x', arguments: '' } as const;
+  expect(hint(pending).text).toBe(
+    `longhaul approve $'it\\'s\\x20mine' 'it'\\''s'   (or: longhaul reject $'it\\'s\\x20mine' 'it'\\''s' --reason "…")`,
+  );
   expect(hint({ ...pending, kind: 'limit' }).text).toContain('--more N');
-  expect(hint({ ...pending, kind: 'output', users: ['lee'] }).text).toContain("submit 'it'\\''s mine' 'c 1' '<output>' --by YOU");
+  expect(hint({ ...pending, kind: 'output', users: ['lee'] }).text).toContain("submit $'it\\'s\\x20mine' 'it'\\''s' '<output>' --by YOU");
 });
 
 test.each<[string, AgentEvent, RegExp]>([
@@ -385,17 +388,17 @@ test.each<[string, AgentEvent, RegExp]>([
     event('thread.run.expired', { reason: 'terminated', message: 'It was terminated.' }),
     /✖ ended from outside It was terminated\./,
   ],
-])('a run that %s says why', (_, end, words) => {
+])('a run that %s shows the reason', (_, end, words) => {
   expect(shown([end])).toMatch(words);
 });
 
-test('a completed run is summed up', () => {
+test('a completed run has a summary', () => {
   const created = event('agent.run.created', { status: 'in_progress', initialMessages: [] });
   const done = event('thread.run.completed', { finalMessages: [], output: '', usage, turns: 2 }, '2026-01-01T00:01:05.000Z');
   expect(shown([created, done])).toBe('\n✔ completed · 2 turns · 0 tool calls · 1.2k tokens in, 34 out · 1 min 5 s\n');
 });
 
-test('arguments fit on a line: the lone one as it is, more by name, a long one does not push out the others', () => {
+test('arguments fit on a line: a single one as it is, several by name, and a long one leaves room for the others', () => {
   expect(shortArguments('{"command":"ls\\n -l"}', 80)).toBe('ls -l');
   expect(shortArguments(`{"path":"a.txt","content":"${'x'.repeat(500)}"}`, 60)).toMatch(/^path: a\.txt, content: x+…$/);
   expect(shortArguments('{"a":', 80)).toBe('{"a":');

@@ -1,4 +1,4 @@
-import { auditLines, spentLines } from '../../src/cli/show-audit';
+import { auditLines, dollars, spentLines } from '../../src/cli/views/show-audit';
 import type { Audit, AuditFact } from '../../src/client';
 import type { UsageView } from '../../src/contract/thread';
 
@@ -13,7 +13,11 @@ const lines = (told: Audit) => auditLines(told).map(({ text }) => text.replace('
 
 const paid: AuditFact = { kind: 'tool', toolCallId: 'c1', name: 'pay_invoice', status: 'success', durationMs: 8_200, attempts: 2 };
 
-test('a call that needed more than one attempt is told, and counted beside its tool', () => {
+test('small amounts are exact to a millionth, and nothing is 0', () => {
+  expect([0, 0.00375, 0.001, 0.5, 12].map(dollars)).toEqual(['0 USD', '0.00375 USD', '0.001 USD', '0.50 USD', '12.00 USD']);
+});
+
+test('a call that needed more than one attempt is reported, and counted with its tool', () => {
   expect(lines(audit(paid))).toEqual(['retry pay_invoice: 2 attempts']);
   const failed: AuditFact = { ...paid, toolCallId: 'c2', status: 'failed', attempts: 3, error: 'Error: no answer' };
   expect(lines(audit(failed))).toEqual(['failed pay_invoice, 3 attempts: Error: no answer']);
@@ -32,7 +36,7 @@ test('a call that needed more than one attempt is told, and counted beside its t
   expect(spent({ ...audit(paid), truncated: true })).toEqual(['pay_invoice · 2 calls · 1 failed · 8.2 s']);
 });
 
-test('a refusal is told once, with who said no; a call that no person refused is told by its outcome', () => {
+test('a refusal is reported once, with the person; a call that no person refused is reported by its outcome', () => {
   const refused: AuditFact = { kind: 'decided', toolCallId: 'c1', name: 'pay_invoice', approved: false, by: 'dana' };
   const outcome: AuditFact = {
     kind: 'tool',

@@ -36,12 +36,12 @@ beforeAll(async () => {
 
 test('keygen overwrites no key', async () => {
   const key = readFileSync(join(cwd, 'dana.pem'), 'utf8');
-  expectOneLine(await longhaul(['keygen', 'dana'], { cwd }), /dana\.pem exists already/);
-  expectOneLine(await longhaul(['keygen', '../dana'], { cwd }), /say with --out/);
+  expectOneLine(await longhaul(['keygen', 'dana'], { cwd }), /dana\.pem already exists/);
+  expectOneLine(await longhaul(['keygen', '../dana'], { cwd }), /name the file for the key with --out/);
   expect(readFileSync(join(cwd, 'dana.pem'), 'utf8')).toBe(key);
 });
 
-test('with a key, and only with it, the command line decides where decisions are signed, and show says that they were', async () => {
+test('with a key, and only with it, the command line can decide if decisions must be signed, and show says that they were', async () => {
   const thread = await rig.client.start('tester', 'deploy');
   const [call] = await until(
     () => thread.pending(),

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { callTools, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
+import { inPackage } from '../support/in-package';
 import { type Rig, startRig } from '../support/rig';
 import { until } from '../support/until';
 
-const bin = join(__dirname, '../../bin/longhaul.js');
 const ran: string[] = [];
 let goOn = () => {};
 let mayAnswer = Promise.resolve();
@@ -43,7 +42,7 @@ afterAll(() => {
 
 /** The program at a real terminal, a pseudo terminal of the system's `script`. */
 function atTerminal(threadId: string) {
-  const command = `"${process.execPath}" "${bin}" run deploy --agent tester --thread ${threadId} --by dana`;
+  const command = `"${process.execPath}" "${inPackage('bin/longhaul.js')}" run deploy --agent tester --thread ${threadId} --by dana`;
   const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', command] : ['-qec', command, '/dev/null'];
   const child = spawn('script', args, {
     env: { ...process.env, TERM: 'xterm', COLUMNS: '120', TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue },
@@ -67,7 +66,7 @@ function atTerminal(threadId: string) {
   };
 }
 
-test('a person at a terminal is shown what will run, and what was typed before the question is no answer to it', async () => {
+test('a person at a terminal sees what will run, and text that was typed before the question does not answer it', async () => {
   mayAnswer = new Promise((resolve) => {
     goOn = resolve;
   });

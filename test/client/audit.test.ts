@@ -1,7 +1,7 @@
 import { auditOf } from '../../src/client/audit';
 import type { DurableEvent, DurableEventData, DurableEventType } from '../../src/core/event';
 
-const usage = { inputTokens: 10, cachedInputTokens: 0, outputTokens: 2, reasoningTokens: 0 };
+const usage = { inputTokens: 10, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, reasoningTokens: 0 };
 const call = { id: 'c', name: 'deploy', arguments: '{}' };
 
 /** One event a second. */
@@ -22,7 +22,7 @@ function told(...events: { [T in DurableEventType]: [T, DurableEventData[T]] }[D
 const facts = (events: DurableEvent[]) =>
   auditOf(events, { limit: 1_000, missing: false }).entries.map(({ seq: _, at: __, runId: ___, ...fact }) => fact);
 
-test('who was asked about a call, agreed, was slow and decided is told by the name of its tool, with how long it waited', () => {
+test('requests to people, approvals, escalations and decisions on a call are reported by the name of its tool, with the time that it waited', () => {
   const events = told(
     ['thread.run.step.tool_call.created', { stepId: 's', toolCall: call }],
     ['agent.approval.requested', { stepId: 's', toolCall: call, groups: ['leads'], approvers: 2 }],
@@ -40,7 +40,7 @@ test('who was asked about a call, agreed, was slow and decided is told by the na
   ]);
 });
 
-test('limits, pauses, sleeps and what could not be followed are told, and how the run ended', () => {
+test('limits, pauses, suspensions and rejected requests are reported, and how the run ended', () => {
   const limit = { limit: 'turns', max: 3, scope: 'run' } as const;
   const events = told(
     ['agent.limit.reached', { id: 'l', ...limit }],
@@ -51,7 +51,7 @@ test('limits, pauses, sleeps and what could not be followed are told, and how th
     ['agent.run.paused', { reason: 'lunch' }],
     ['agent.run.resumed', { by: 'dana' }],
     ['agent.run.suspended', { correlationId: 'mail', expiresAt: 'then', output: 'I wait.' }],
-    ['agent.request.rejected', { request: 'approve', reason: 'nonsense' }],
+    ['agent.request.rejected', { request: 'approve', code: 'invalid-request', reason: 'nonsense' }],
     ['thread.message.superseded', { messageId: 'm', message: { id: 'm', role: 'user', content: 'x' }, reason: 'too late' }],
     ['thread.run.incomplete', { limit: 'turns', max: 6, message: 'The end.', output: '' }],
   );
@@ -64,7 +64,7 @@ test('limits, pauses, sleeps and what could not be followed are told, and how th
     { kind: 'paused', reason: 'lunch' },
     { kind: 'resumed', by: 'dana' },
     { kind: 'suspended', correlationId: 'mail', expiresAt: 'then' },
-    { kind: 'request-rejected', request: 'approve', reason: 'nonsense' },
+    { kind: 'request-rejected', request: 'approve', code: 'invalid-request', reason: 'nonsense' },
     { kind: 'message-superseded', messageId: 'm', reason: 'too late' },
     { kind: 'ended', status: 'incomplete', message: 'The end.' },
   ]);
@@ -75,11 +75,11 @@ test.each<[DurableEvent[], object]>([
   [told(['thread.run.cancelled', { by: 'dana', reason: 'enough' }]), { status: 'cancelled', by: 'dana', message: 'enough' }],
   [told(['thread.run.expired', { reason: 'suspended', message: 'No reply.' }]), { status: 'expired', message: 'No reply.' }],
   [told(['thread.run.completed', { finalMessages: [], output: 'ok', usage, turns: 1 }]), { status: 'completed' }],
-])('an end is told with its reason: %#', (events, end) => {
+])('an end is reported with its reason: %#', (events, end) => {
   expect(facts(events)).toEqual([{ kind: 'ended', ...end }]);
 });
 
-test('a call in the background is told when it is over, not when it is put there; closing words are a model call', () => {
+test('a call in the background is reported when it has ended, not when it starts; closing words are a model call', () => {
   const result = { stepId: 's', toolCallId: 'c', name: 'deploy', isError: false, messageId: 'm', output: '…' } as const;
   const events = told(
     ['agent.run.step.created', { stepId: 's', turn: 4 }],
@@ -104,7 +104,7 @@ test('a call in the background is told when it is over, not when it is put there
   ]);
 });
 
-test('[A203] the newest so many are kept, and it is said that older ones are missing', () => {
+test('[A203] the newest entries are kept up to the maximum, and the audit says that older ones are missing', () => {
   const events = told(
     ...Array.from({ length: 5 }, (_, i) => ['agent.run.paused', { reason: String(i) }] as ['agent.run.paused', { reason: string }]),
   );

@@ -58,7 +58,7 @@ async function modelAsked(input: string, times = 1): Promise<void> {
 }
 
 describe('cancel by id', () => {
-  test("[A101] a run is cancelled by its own id, by its thread's and by what it is suspended for, from anywhere", async () => {
+  test('[A101] a run is cancelled by its own id, by the id of its thread and by its correlation id, from any client', async () => {
     const ids = { mail: `mail-1-${rig.taskQueue}` };
     const inputs = [scene([hang()]), scene([hang()]), scene([call('mail', { id: ids.mail }), say('I wait.'), say('never')])];
     const [byRun, byThread, bySuspension] = await Promise.all(inputs.map((input) => rig.client.start(agent, input)));
@@ -82,7 +82,7 @@ describe('cancel by id', () => {
     ]);
   });
 
-  test("a run that is over is not cancelled by its id, and neither is its thread's next run", async () => {
+  test('a run that has ended is not cancelled by its id, and neither is the next run of its thread', async () => {
     const thread = await started(
       scene(({ turn }) => (turn === 0 ? say('first') : hang())),
       'idle',
@@ -100,7 +100,7 @@ describe('cancel by id', () => {
     await thread.destroy();
   });
 
-  test('[B45] an id that nobody knows is told as such, also one that a list filter would stumble over', async () => {
+  test('[B45] an unknown id is reported as unknown, even one that would break a list filter', async () => {
     for (const id of ['run_nobody', `it's "odd" \\ ' OR 1=1`]) {
       expect(await thrownBy(rig.client.cancel(id))).toMatchObject({
         name: 'LonghaulError',
@@ -114,16 +114,19 @@ describe('cancel by id', () => {
     });
   });
 
-  test('a blank id, and a blank name or filter, are refused before anybody is asked', async () => {
+  test('a blank id, name or filter is refused before any request is sent', async () => {
     for (const [ask, message] of [
       [() => rig.client.attach('').pending(), "attach: the thread's id is blank"],
       [() => rig.client.findThread(' '), 'the id is blank'],
       [() => rig.client.cancel(''), 'the id is blank'],
       [() => rig.client.reply('', 'yes'), 'reply: the correlation id is blank'],
-      [() => rig.client.pending({ group: '' }), 'pending: group must be a text with words in it; it is ""'],
-      [() => rig.client.pending({ agent: ' ' }), 'pending: agent must be a text with words in it; it is " "'],
+      [() => rig.client.pending({ group: '' }), 'pending: group must be a string that is not blank; it is ""'],
+      [() => rig.client.pending({ agent: ' ' }), 'pending: agent must be a string that is not blank; it is " "'],
       [() => rig.client.list({ query: '' }), 'list: the filter is blank; leave it out for all threads'],
-      [() => rig.client.start('tester', 'hello', { model: '' }), `The thread was not started: model must be a model's name; it is ""`],
+      [
+        () => rig.client.start('tester', 'hello', { model: '' }),
+        `The thread was not started: model must be a model's name, or a list of 1 to 10; it is ""`,
+      ],
     ] as const) {
       expect(await thrownBy((async () => ask())())).toMatchObject({ name: 'LonghaulError', code: 'invalid-input', message });
     }
@@ -131,7 +134,7 @@ describe('cancel by id', () => {
 });
 
 describe('pause', () => {
-  test('[A107] a thread is paused and resumed, and says whether it is; its run then comes to its end', async () => {
+  test('[A107] a thread is paused and resumed, and its status says whether it is paused; its run then ends', async () => {
     const thread = await started(scene([call('deploy', { to: 'x' }), say('done')]), 'requires_action');
     expect(await thread.isPaused()).toBe(false);
     await thread.pause({ by: 'dana', reason: 'lunch' });
@@ -150,7 +153,7 @@ describe('pause', () => {
 });
 
 describe('the end', () => {
-  test('[A116] a thread is running until its run is over, also while it rests, and not when it was terminated', async () => {
+  test('[A116] a thread counts as running until its run has ended, also while it waits, and not after it was terminated', async () => {
     const [done, killed] = await Promise.all([
       started(scene([call('deploy', { to: 'x' }), say('done')]), 'requires_action'),
       started(scene([call('deploy', { to: 'y' })]), 'requires_action'),
@@ -167,7 +170,7 @@ describe('the end', () => {
   });
 
   test.each(['one-shot', 'conversation'] as const)(
-    '[A115] destroying a %s cancels its run, runs every clean-up hook though one is broken, and may be done again; then nothing can be sent',
+    '[A115] destroying a %s cancels its run, runs every clean-up hook even if one fails, and can be repeated; then nothing can be sent',
     async (mode) => {
       const input = scene([hang()]);
       const thread = await rig.client.start(agent, input, { mode });
@@ -185,7 +188,7 @@ describe('the end', () => {
     },
   );
 
-  test('destroying a conversation that was closed while its run goes on ends the run; of one that is not there it is an error', async () => {
+  test('destroying a conversation that was closed during its run ends the run; a thread that does not exist is an error', async () => {
     const input = scene([hang()]);
     const thread = await rig.client.start(agent, input, { mode: 'conversation' });
     await modelAsked(input);
@@ -200,7 +203,7 @@ describe('the end', () => {
     expect(await thrownBy(rig.client.attach('thread_nowhere').destroy())).toMatchObject({ code: 'thread-not-found' });
   });
 
-  test('[B185] what is asked of a thread that is not there is refused by name', async () => {
+  test('[B185] a request to a thread that does not exist is refused with a code', async () => {
     const thread = rig.client.attach('thread_nowhere');
     for (const request of [
       () => thread.send('x'),
@@ -216,7 +219,7 @@ describe('the end', () => {
 });
 
 describe('exactly once', () => {
-  test('what is asked twice under the same id is carried out once, and answered alike; another id is another request', async () => {
+  test('a request that is sent twice under the same id is carried out once, with the same response; another id is another request', async () => {
     const thread = await started(
       scene([call('deploy', { to: 'x' }), call('deploy', { to: 'y' }, 'call_2'), say('done')]),
       'requires_action',
@@ -242,7 +245,7 @@ describe('exactly once', () => {
     expect(ofType(told, 'agent.run.paused')).toHaveLength(1);
   });
 
-  test('a message has a receipt by its id: accepted, then injected at its turn; of one that nobody sent there is none', async () => {
+  test('a message has a receipt by its id: accepted, then injected at its turn; a message that nobody sent has none', async () => {
     const thread = await started(scene([call('deploy', { to: 'x' }), say('done')]), 'requires_action');
     const { seq } = await thread.send('and then sleep', { id: 'm-1' });
     expect(await thread.receipt('m-1')).toEqual({ id: 'm-1', state: 'accepted', seq });
@@ -257,7 +260,7 @@ describe('exactly once', () => {
 });
 
 describe('questions and replies', () => {
-  test('a question is answered in words, by whoever it is for', async () => {
+  test('a question is answered in text, by one of the people who are asked', async () => {
     const input = scene([call('ask_human', { question: 'Which?', options: ['a', 'b'] }), say('done')]);
     const thread = await started(input, 'requires_action');
     expect(await thread.pending()).toMatchObject([{ kind: 'question', name: 'ask_human', toolCallId: 'call_ask_human' }]);
@@ -267,7 +270,7 @@ describe('questions and replies', () => {
     expect((await thread.audit()).entries).toContainEqual(expect.objectContaining({ kind: 'tool', name: 'ask_human', by: 'dana' }));
   });
 
-  test('[A120][B190] a reply finds the thread that rests for it, which goes on with all of its history, and can rest again', async () => {
+  test('[A120][B190] a reply finds the suspended thread, which continues with its whole history and can be suspended again', async () => {
     const [first, second] = [1, 2].map((n) => `mail-${n}-${rig.taskQueue}-again`);
     const input = scene(({ turn, body }) => {
       // Closing words are asked for without tools, and are no part of the transcript.
@@ -299,7 +302,7 @@ describe('questions and replies', () => {
     expect(await thrownBy(rig.client.reply(second as string, 'once more'))).toMatchObject({ code: 'run-not-found' });
   });
 
-  test('a suspension that nobody replied to in time is told by the result', async () => {
+  test('the result reports a suspension that expired without a reply', async () => {
     const brief = defineTool({
       name: 'brief',
       description: 'Waits shortly.',
@@ -314,7 +317,7 @@ describe('questions and replies', () => {
     expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-expired', message: expect.stringContaining('No reply') });
   });
 
-  test('where several threads rest for the same reply, it is refused and names them', async () => {
+  test('if several threads wait for the same reply, it is refused and lists them', async () => {
     const id = `shared-${rig.taskQueue}`;
     const threads = await Promise.all([1, 2].map(() => started(scene([call('mail', { id }), say('I wait.')]), 'suspended')));
     const error = await until(

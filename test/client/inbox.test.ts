@@ -72,7 +72,7 @@ async function listed(filter: InboxFilter, count: number): Promise<InboxItem[]> 
   return until(look, (items) => items.length === count);
 }
 
-test('what waits in all threads is listed with what is asked, of whom and until when, oldest first', async () => {
+test('the pending calls of all threads are listed with the question, the people and the deadline, oldest first', async () => {
   const items = await listed({}, 6);
   expect(items.map(({ threadId, agent, status, call: one }) => [threadId, agent, status, one?.kind, one?.name])).toEqual([
     [threads.deploys.id, named.first, 'requires_action', 'approval', 'deploy'],
@@ -108,7 +108,7 @@ test('a thread is found by each tool and each group that it waits for, not only 
   expect(await found({ tool: `o'"\\clock` }, 0)).toEqual([]);
 });
 
-test('by age and number: the oldest come first, and what has not waited for so long is left out', async () => {
+test('by age and number: the oldest come first, and those that have not waited long enough are left out', async () => {
   expect((await listed({ agent: named.first, limit: 1 }, 1)).map(({ threadId }) => threadId)).toEqual([threads.deploys.id]);
   expect(await rig.client.pending({ agent: named.first, olderThanMs: 3_600_000 })).toEqual([]);
   await until(
@@ -117,7 +117,7 @@ test('by age and number: the oldest come first, and what has not waited for so l
   );
 });
 
-test('what was answered is gone at once, though the index is a moment behind; what waits beside it goes on waiting since then', async () => {
+test('an answered call disappears immediately, although the index lags behind; another call of the thread keeps its waiting time', async () => {
   const { both } = threads;
   const before = (await both.pending()).find(({ name }) => name === 'deploy')?.since;
   await both.reject('call_pay', { by: 'dana', groups: ['money'] });
@@ -127,7 +127,7 @@ test('what was answered is gone at once, though the index is a moment behind; wh
   expect(item).toMatchObject({ threadId: both.id, since: before });
 });
 
-test('a thread for which no worker is up is listed without details, and says so, and holds up nobody else for long', async () => {
+test('a thread without a worker is listed without details, with a note, and does not delay the others for long', async () => {
   const agent = define(`lone-${named.first}`);
   const lone = await startRig({ script, agents: [agent] });
   const waiting = await Promise.all([1, 2, 3].map(() => lone.client.start(agent, scene([callTools([toDeploy])]))));
@@ -146,11 +146,11 @@ test('a thread for which no worker is up is listed without details, and says so,
   await workflow.getHandle(waiting[0]?.id ?? '').signal('approve', { toolCallId: 'call_deploy', approved: true });
   const later = await new LonghaulClient(lone.client.temporal, { requestTimeoutMs: 1_000 }).pending({ agent: agent.name });
   expect(later).toHaveLength(3);
-  for (const { threadId, note } of later) expect(note?.includes('something was sent')).toBe(threadId === waiting[0]?.id);
+  for (const { threadId, note } of later) expect(note?.includes('also waits for a worker')).toBe(threadId === waiting[0]?.id);
   await Promise.all(waiting.map(({ id }) => workflow.getHandle(id).terminate()));
 }, 60_000);
 
-test('where no worker was ever up, the inbox does not wait for one', async () => {
+test('if no worker was ever up, the inbox does not wait for one', async () => {
   const agent = define(`none-${named.first}`);
   const lone = await startRig({ script, agents: [agent], workers: 0 });
   const { workflow } = lone.client.temporal;
@@ -173,7 +173,7 @@ test('where no worker was ever up, the inbox does not wait for one', async () =>
   await workflow.getHandle(workflowId).terminate();
 });
 
-test('where the search attributes are not registered, it says so and what to do', async () => {
+test('if the search attributes are not registered, it says so and what to do', async () => {
   const server = await startServer();
   const connection = await Connection.connect({ address: server.address });
   const namespace = 'bare';
@@ -201,3 +201,49 @@ test('where the search attributes are not registered, it says so and what to do'
   }
   await Promise.all([client.close(), connection.close()]);
 }, 60_000);
+
+test('a workflow whose memo is not text neither hides the others nor ends a list', async () => {
+  const { workflow } = rig.client.temporal;
+  const started = await workflow.start('agentThread', {
+    taskQueue: `nobody-${rig.taskQueue}`,
+    workflowId: `odd-${rig.taskQueue}`,
+    args: [],
+    memo: { agent: { toString: 1 } },
+    searchAttributes: { AgentName: [named.first], AgentStatus: ['requires_action'] },
+  });
+  const listed = await until(
+    () => rig.client.pending({ agent: named.first }),
+    (items) => items.some(({ threadId }) => threadId === started.workflowId),
+  );
+  expect(listed.find(({ threadId }) => threadId === started.workflowId)).toMatchObject({
+    agent: named.first,
+    note: expect.stringMatching(/no worker answers/),
+  });
+  expect(listed.map(({ threadId }) => threadId)).toContain(threads.deploys.id);
+  const found = await rig.client.list({ query: `AgentName = '${named.first}'` });
+  expect(found.find(({ id }) => id === started.workflowId)).toMatchObject({ agent: named.first, status: 'requires_action' });
+  await started.terminate();
+});
+
+test('a workflow whose memo can not be decoded neither hides the others nor ends a list', async () => {
+  const { temporal } = rig.client;
+  const workflowId = `undecodable-${rig.taskQueue}`;
+  const json = (data: string) => ({ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(data) });
+  await temporal.workflowService.startWorkflowExecution({
+    namespace: temporal.options.namespace,
+    workflowId,
+    requestId: workflowId,
+    workflowType: { name: 'agentThread' },
+    taskQueue: { name: `nobody-${rig.taskQueue}` },
+    memo: { fields: { agent: json('{') } },
+    searchAttributes: { indexedFields: { AgentName: json(JSON.stringify(named.first)), AgentStatus: json('"requires_action"') } },
+  });
+  const listed = await until(
+    () => rig.client.list({ query: `AgentName = '${named.first}'` }),
+    (found) => found.some(({ id }) => id === workflowId),
+  );
+  expect(listed.find(({ id }) => id === workflowId)).toMatchObject({ agent: named.first, status: 'requires_action', execution: 'RUNNING' });
+  const waiting = (await rig.client.pending({ agent: named.first })).map(({ threadId }) => threadId);
+  expect(waiting).toEqual(expect.arrayContaining([workflowId, threads.deploys.id]));
+  await temporal.workflow.getHandle(workflowId).terminate();
+});

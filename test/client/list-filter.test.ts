@@ -18,7 +18,7 @@ test.each([
   ["AgentName = 'x' AND\n  AgentStatus == 3", 'at its character 36'],
   ['AgentName = ', 'at its end'],
   ["AgentName = 'x", 'at its end'],
-])('a list filter that the server can not read is refused with the place in it: %s', async (query, place) => {
+])('a list filter that the server can not parse is refused with the position of the error: %s', async (query, place) => {
   const { code, message } = (await thrownBy(client.list({ query }))) as LonghaulError;
   expect(code).toBe('invalid-input');
   expect(message).toMatch(/filter: (?!Failed to list|.*INVALID_ARGUMENT)/);
@@ -36,13 +36,13 @@ test.each([
   ['a = 1 -- (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
   ['a = 1 // (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
   ['a = 1 # (\n) OR (b = 2', 'a comment at its character 7; leave it out'],
-])('a list filter that would leave our parentheses, and find what is no thread, is refused: %s', async (query, wrong) => {
+])('a list filter that would close the enclosing parentheses, and find other workflows, is refused: %s', async (query, wrong) => {
   const { code, message } = (await thrownBy(client.list({ query }))) as LonghaulError;
   expect(code).toBe('invalid-input');
   expect(message).toBe(`list: the filter has ${wrong}`);
 });
 
-test('what stands in quotes is no parenthesis and no comment', async () => {
+test('quoted text contains no parentheses and no comments', async () => {
   const texts = ['(', ')', "'", '"', '\\', '--', '//', '/*', '#', '\\)', ''];
   const query = texts.map((text) => `(WorkflowId = ${quoted(`none ${text}`)})`).join(' OR ');
   expect(await client.list({ query: `${query} OR WorkflowId = "it''s ( \\" )" OR \`WorkflowId\` = 'none'` })).toEqual([]);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   far = await startRig({ script, agents: [agent], worker: { liveTextMs: 300 } });
 });
 
-test("a reader that comes late, in the worker's own process, gets the text so far and then each piece", async () => {
+test('a late reader in the process of the worker gets the text so far and then each piece', async () => {
   const thread = await near.client.start(agent, scene([slow]));
   const first: { type: string; data: unknown }[] = [];
   const reading = (async () => {
@@ -45,7 +45,7 @@ test("a reader that comes late, in the worker's own process, gets the text so fa
   expect(types.indexOf('thread.message.delta')).toBeGreaterThan(types.lastIndexOf('thread.message.created'));
 });
 
-/** Of encrypted threads: what is written is decoded with the client's own codec. This one leaves what others wrote as it is, but for a word. */
+/** A codec for encrypted threads, with which the client decodes data. This one changes only one word and leaves other data unchanged. */
 const codec: PayloadCodec = {
   encode: async (payloads) => payloads,
   decode: async (payloads) => payloads.map(decoded),
@@ -69,7 +69,7 @@ test("live text from heartbeats is decoded with the client's own codec", async (
   }
 });
 
-test('the first that a reader in another process gets of a second attempt says that it begins anew', async () => {
+test('the first event of a second attempt that a reader in another process gets says that the answer begins again', async () => {
   const lost = slowly(cut(text), { chunkMs: 60, chunkSize: 10 });
   const thread = await far.client.start(agent, scene([lost, slow]));
   const deltas = deltasOf(await collect(thread.events()));

@@ -54,13 +54,13 @@ async function settle<T>(work: Promise<T>, withinMs = 200_000): Promise<{ value?
   return settled;
 }
 
-test('what works at once is done once, with a deadline', async () => {
+test('an action that works is done once, with a deadline', async () => {
   const { connection, action, deadlines } = server({});
   expect(await settle(persist(connection, 'start', action, { deadlineMs: 5_000 }))).toEqual({ value: 'done', tookMs: 0 });
   expect(deadlines).toEqual([5_000]);
 });
 
-test('a server that is away for a minute is waited for, and every try has a deadline', async () => {
+test('it waits for a server that is unreachable for a minute, and every attempt has a deadline', async () => {
   const { connection, action, deadlines } = server({ awayUntil: 60_000 });
   const { value, tookMs } = await settle(persist(connection, 'start', action));
   expect(value).toBe('done');
@@ -69,7 +69,7 @@ test('a server that is away for a minute is waited for, and every try has a dead
   expect(Math.min(...deadlines)).toBeGreaterThanOrEqual(10_000);
 });
 
-test('who waits without an end gets on soon after a server that was away for an hour has returned', async () => {
+test('a caller without a time limit continues soon after a server has returned from an outage of an hour', async () => {
   const { connection, action } = server({ awayUntil: 3_600_000 });
   const waiting = persist(connection, 'reading events', action, { awayMs: Number.POSITIVE_INFINITY });
   const { value, tookMs } = await settle(waiting, 3_700_000);
@@ -80,19 +80,19 @@ test('who waits without an end gets on soon after a server that was away for an 
 test.each([
   [undefined, '90'],
   [4_000, '4'],
-])('a server that stays away is given up on when the caller wants, with words: %s', async (awayMs, seconds) => {
+])('it gives up on a server that stays unreachable when the caller wants, with a message: %s', async (awayMs, seconds) => {
   const { connection, action } = server({ awayUntil: Number.POSITIVE_INFINITY });
   const { error, tookMs } = await settle(persist(connection, 'start', action, { awayMs }));
   expect(error).toMatchObject({
     name: 'LonghaulError',
     code: 'unreachable',
-    message: expect.stringMatching(new RegExp(`^start: Temporal was away for ${seconds} s .*Is it running\\?$`)),
+    message: expect.stringMatching(new RegExp(`^start: Temporal was unavailable for ${seconds} s .*Is it running\\?$`)),
   });
   expect(tookMs).toBeGreaterThan(Number(seconds) * 900);
   expect(tookMs).toBeLessThan(Number(seconds) * 1_000 + 3_000);
 });
 
-test('who is told to stop stops while the server is away', async () => {
+test('a caller that is asked to stop stops during an outage', async () => {
   const { connection, action } = server({ awayUntil: Number.POSITIVE_INFINITY });
   const stop = new AbortController();
   setTimeout(() => stop.abort(new Error('enough')), 5_000);
@@ -102,7 +102,7 @@ test('who is told to stop stops while the server is away', async () => {
   expect(tookMs).toBeLessThanOrEqual(5_500);
 });
 
-test('an error that waiting does not mend is told at once', async () => {
+test('an error that waiting does not fix is reported immediately', async () => {
   const { connection } = server({});
   let tries = 0;
   const refused = async () => {
@@ -113,14 +113,14 @@ test('an error that waiting does not mend is told at once', async () => {
   expect(tries).toBe(1);
 });
 
-test('a deadline that passes says nothing about workers where none is needed: it is tried again', async () => {
+test('a deadline that passes says nothing about workers if none is needed: the action is retried', async () => {
   const { connection, action } = server({ silentUntil: 25_000 });
   expect(await settle(persist(connection, 'list', action))).toMatchObject({ value: 'done' });
   const silent = server({ silentUntil: Number.POSITIVE_INFINITY });
   expect(await settle(persist(silent.connection, 'list', silent.action))).toMatchObject({ error: { code: 'unreachable' } });
 });
 
-test('a deadline that passes for a worker is believed after a second one, within the patience', async () => {
+test('a missed deadline of a worker counts after a second one, within the time limit', async () => {
   const { connection, action, deadlines } = server({ silentUntil: Number.POSITIVE_INFINITY });
   const { error, tookMs } = await settle(persistForWorker(connection, 'send', action, { patienceMs: 2_000 }));
   expect(error).toMatchObject({ code: grpc.deadlineExceeded });
@@ -128,7 +128,7 @@ test('a deadline that passes for a worker is believed after a second one, within
   expect(tookMs).toBeLessThan(3_000);
 });
 
-test('after an outage workers get the time to return, however short the patience', async () => {
+test('after an outage workers get the time to return, however short the time limit', async () => {
   // Back after 5 s, and workers poll again 10 s later.
   const { connection, action } = server({ awayUntil: 5_000, silentUntil: 15_000 });
   expect(await settle(persistForWorker(connection, 'send', action, { patienceMs: 1_000 }))).toMatchObject({ value: 'done' });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { callIds, sentId } from '../../src/core/call-ids';
 import { fit as shrink } from '../../src/core/context/carry';
-import type { Message, ToolCall } from '../../src/core/message';
+import { type Message, type ToolCall, toolCallsOf } from '../../src/core/message';
+import { answerParts } from '../support/answer-parts';
 
 let count = 0;
 const random = () => (count++).toString(16).padStart(12, '0');
@@ -32,7 +33,7 @@ function play(steps: readonly Step[], ofOurs: boolean) {
     const id = `msg_${messages.length}_${calls.length}`;
     messages = [
       ...messages,
-      { id, role: 'assistant', content: 'x'.repeat(100), toolCalls: named, attempt: 1 },
+      { id, role: 'assistant', content: answerParts('x'.repeat(100), named), attempt: 1 },
       ...named.map(
         (one): Message => ({ id: `${id}_${one.id}`, role: 'tool', toolCallId: one.id, name: one.name, content: 'ok', isError: false }),
       ),
@@ -61,12 +62,12 @@ test('no two calls of a thread have one id, whatever the provider calls them and
   );
 });
 
-test('no two calls of a transcript are sent under one id, and the provider is sent its own id where it is free', () => {
+test('no two calls of a transcript are sent under one id, and the provider gets its own id if it is free', () => {
   fc.assert(
     fc.property(steps, fc.boolean(), (steps, imitates) => {
       const { calls, sent } = play(steps, imitates);
       for (const messages of sent) {
-        const ids = messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls.map(sentId) : []));
+        const ids = messages.flatMap((m) => (m.role === 'assistant' ? toolCallsOf(m.content).map(sentId) : []));
         expect(new Set(ids).size).toBe(ids.length);
       }
       for (const { providerId, call } of calls) expect([providerId, call.id]).toContain(sentId(call));
@@ -75,7 +76,7 @@ test('no two calls of a transcript are sent under one id, and the provider is se
   );
 });
 
-test('a provider that numbers the calls of every answer from 1 is known by its own ids after a compaction, and the thread by others', () => {
+test('a provider that restarts the numbers of its calls in every answer gets its own ids after a compaction, and the thread uses others', () => {
   const first = callIds([], 0, random).assign([call('call_1'), call('call_2')]);
   expect(first).toEqual([call('call_1'), call('call_2')]);
   // The answer with these two made way.
@@ -84,9 +85,9 @@ test('a provider that numbers the calls of every answer from 1 is known by its o
   expect(sentId(again!)).toBe('call_1');
 });
 
-test('a call that is streamed has the id that it will have in the whole answer', () => {
+test('a streamed call has the id that it will have in the complete answer', () => {
   for (const epoch of [0, 1]) {
-    const ids = callIds([{ id: 'm', role: 'assistant', content: '', toolCalls: [call('call_1')], attempt: 1 }], epoch, random);
+    const ids = callIds([{ id: 'm', role: 'assistant', content: answerParts('', [call('call_1')]), attempt: 1 }], epoch, random);
     const streamed = ['call_1', 'call_2'].map((id) => ids.of(id));
     expect(ids.assign([call('call_1'), call('call_2'), call('call_1')]).map(({ id }) => id)).toEqual([
       ...streamed,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { bytesOf, fit as shrink, utf8Length } from '../../src/core/context/carry';
-import type { Message } from '../../src/core/message';
+import { type Message, textOf, toolCallsOf } from '../../src/core/message';
+import { answerParts } from '../support/answer-parts';
 
 const anyText = fc.oneof(
   fc.string(),
@@ -33,7 +34,7 @@ function transcript(first: number, turns: readonly Turn[]): Message[] {
   const messages: Message[] = [{ id: id(), role: 'user', content: 'f'.repeat(first) }];
   for (const { calls, answer, output, said } of turns) {
     const toolCalls = Array.from({ length: calls }, () => ({ id: `c${++n}`, name: 'tool', arguments: '{}' }));
-    messages.push({ id: id(), role: 'assistant', content: 'a'.repeat(answer), toolCalls, attempt: 1 });
+    messages.push({ id: id(), role: 'assistant', content: answerParts('a'.repeat(answer), toolCalls), attempt: 1 });
     for (const call of toolCalls) {
       messages.push({ id: id(), role: 'tool', toolCallId: call.id, name: 'tool', content: 'o'.repeat(output), isError: false });
     }
@@ -50,7 +51,7 @@ const turn = fc.record(
 const cases = fc.tuple(length, fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 20_000 }));
 
 describe('making a transcript fit', () => {
-  test('leaves one that fits as it is', () => {
+  test('does not change one that fits', () => {
     const messages = transcript(10, [{ calls: 1, answer: 5, output: 500 }]);
     expect(
       shrink(
@@ -60,7 +61,7 @@ describe('making a transcript fit', () => {
     ).toBeUndefined();
   });
 
-  test('never parts a call from its results, and tells how large the rest is', () => {
+  test('never separates a call from its results, and reports the size of the rest', () => {
     fc.assert(
       fc.property(cases, ([first, turns, max]) => {
         const messages = transcript(first, turns);
@@ -69,10 +70,11 @@ describe('making a transcript fit', () => {
         const kept = fitted.messages;
         kept.forEach((message, i) => {
           if (message.role !== 'assistant') return;
-          const results = kept.slice(i + 1, i + 1 + message.toolCalls.length);
-          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(message.toolCalls.map((call) => call.id));
+          const asked = toolCallsOf(message.content);
+          const results = kept.slice(i + 1, i + 1 + asked.length);
+          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(asked.map((call) => call.id));
         });
-        const calls = kept.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : []));
+        const calls = kept.flatMap((m) => (m.role === 'assistant' ? toolCallsOf(m.content) : []));
         expect(kept.filter((m) => m.role === 'tool')).toHaveLength(calls.length);
         expect(fitted.bytes).toBe(kept.reduce((sum, m) => sum + bytesOf(m), 0));
         expect(fitted.droppedMessages).toBe(messages.length - kept.length);
@@ -81,7 +83,7 @@ describe('making a transcript fit', () => {
     );
   });
 
-  test('keeps what the thread is for, the latest request, and the newest turn; of the rest the order', () => {
+  test('keeps the first user message, the latest request and the newest turn, and the order of the rest', () => {
     fc.assert(
       fc.property(cases, ([first, turns, max]) => {
         const messages = transcript(first, turns);
@@ -106,13 +108,13 @@ describe('making a transcript fit', () => {
         const newest = kept.findLastIndex((m) => m.role !== 'tool');
         const mayGo = kept.filter((_, i) => i > 0 && i !== lastUser && i < newest);
         expect(mayGo).toEqual([]);
-        expect(kept.filter((m) => m.role === 'tool' && bytesOf(m) > 200)).toEqual([]);
+        expect(kept.filter((m) => m.role === 'tool' && bytesOf(m.content) > 200)).toEqual([]);
       }),
       { numRuns: 300 },
     );
   });
 
-  test('clears old outputs before it drops anything, and no more than needed', () => {
+  test('clears old outputs before it drops anything, and no more than necessary', () => {
     const messages = transcript(
       10,
       Array.from({ length: 5 }, () => ({ calls: 1, answer: 10, output: 2_000 })),
@@ -124,6 +126,12 @@ describe('making a transcript fit', () => {
     expect(fitted?.messages.slice(3)).toEqual(messages.slice(3));
   });
 
+  test('does not clear an output twice', () => {
+    const messages = transcript(10, [{ calls: 2, answer: 10, output: 2_000 }]);
+    const once = shrink(messages, 1_500)?.messages ?? [];
+    expect(shrink(once, 10)).toMatchObject({ prunedOutputs: 0 });
+  });
+
   test('shortens a long run after the latest of several requests, too', () => {
     const turns = Array.from({ length: 40 }, (_, i): Turn => ({ calls: 1, answer: 1_000, output: 10, ...(i === 2 && { said: 50 }) }));
     const fitted = shrink(transcript(10, turns), 10_000);
@@ -131,7 +139,7 @@ describe('making a transcript fit', () => {
     expect(fitted?.messages.filter((m) => m.role === 'user')).toHaveLength(2);
   });
 
-  test('changes none of the messages that it was given', () => {
+  test('does not change the messages that it receives', () => {
     const messages = transcript(10, [{ calls: 2, answer: 10, output: 2_000 }]);
     const before = structuredClone(messages);
     shrink(messages, 100);
@@ -151,16 +159,16 @@ describe('with cutting allowed', () => {
     expect(shrink(messages, 1_600_000)?.bytes).toBeGreaterThan(1_600_000);
   });
 
-  test('an image too large to keep is said to be gone', () => {
+  test('an image that is too large is replaced by a note', () => {
     const image: Message = { id: 'm1', role: 'user', content: [{ type: 'image', url: `data:image/png;base64,${'A'.repeat(9_000)}` }] };
-    expect(fits([image], 5_000)?.messages).toEqual([{ ...image, content: '[Image cleared]' }]);
+    expect(fits([image], 5_000)?.messages).toEqual([{ ...image, content: '[Image or file cleared]' }]);
   });
 
   test('it ends, whatever the sizes', () => {
     fc.assert(
       fc.property(cases, ([first, turns, max]) => {
         const fitted = fits(transcript(first, turns), max);
-        if (fitted && fitted.bytes > max) expect(fitted.messages.filter((m) => bytesOf(m.content) > 2_000)).toEqual([]);
+        if (fitted && fitted.bytes > max) expect(fitted.messages.filter((m) => bytesOf(textOf(m.content)) > 2_002)).toEqual([]);
       }),
     );
   });

@@ -25,7 +25,7 @@ function waiting(policy: AskPolicy, passed = 0): ThreadState {
 const outputs = { outputs: [{ toolCallId: 'o', output: 'x' }] };
 const actions: DeadlineAction[] = ['deny', 'approve', 'ask-again', 'cancel', { escalate: ['owners'] }];
 
-test('what comes from its deadline on is late, unless the same people would be asked the same again', () => {
+test('a decision at or after its deadline is late, unless the same people are asked the same again', () => {
   fc.assert(
     fc.property(fc.nat(2_000), fc.array(fc.constantFrom(...actions), { maxLength: 3 }), fc.nat(3), (now, onDeadline, passed) => {
       const state = waiting({ onDeadline }, passed);
@@ -42,17 +42,18 @@ test('a refusal is never late', () => {
   }
 });
 
-test('a reply is late from the moment its run expires; a message that names nothing, or something else, is not', () => {
+test('a reply is late from the moment its run expires; a message without that correlation id is not', () => {
   const state = waiting({});
   expect(lateReply(state, { input: 'x', correlationId: 'mail-7' }, dueAt - 1)).toBeUndefined();
-  expect(lateReply(state, { input: 'x', correlationId: 'mail-7' }, dueAt)).toMatch(
-    /"mail-7" was waited for until 1970-01-01T00:00:01\.000Z/,
-  );
+  expect(lateReply(state, { input: 'x', correlationId: 'mail-7' }, dueAt)).toEqual({
+    code: 'deadline-passed',
+    reason: expect.stringMatching(/"mail-7" was waited for until 1970-01-01T00:00:01\.000Z/),
+  });
   expect(lateReply(state, { input: 'x' }, dueAt)).toBeUndefined();
   expect(lateReply(state, { input: 'x', correlationId: 'other' }, dueAt)).toBeUndefined();
 });
 
-test('what waits without a deadline, or does not wait, is not late', () => {
+test('a call without a deadline, or one that does not wait, is not late', () => {
   const state = waiting({});
   for (const call of state.run?.calls ?? []) delete call.ask?.dueAt;
   expect(lateDecision(state, { toolCallId: 'a' }, 9_999)).toBeUndefined();

@@ -17,11 +17,11 @@ function thread(agent: Partial<AgentFacts>, own?: Limits): { state: ThreadState;
 const now = 1_700_000_000_000;
 
 describe('limits', () => {
-  test('of a run win over those of its agent, one by one', () => {
+  test('of a run override those of its agent, one by one', () => {
     expect(limitsOf(thread({ limits: { turns: 5, toolCalls: 9 } }, { turns: 2 }).state).run).toEqual({ turns: 2, toolCalls: 9 });
   });
 
-  test('[B6] the number of turns is bounded by default, at 100, and the model is never called more often', () => {
+  test('[B6] the number of turns is limited to 100 by default, and the model is never called more often', () => {
     const { state, run } = thread({});
     run.turn = 99;
     expect(beforeTurn(state, now)).toBeUndefined();
@@ -29,7 +29,7 @@ describe('limits', () => {
     expect(beforeTurn(state, now)).toEqual({ limit: 'turns', max: 100, scope: 'run' });
   });
 
-  test('[B6][A88] any other bound can be set, also 10 or 200, and also none at all', () => {
+  test('[B6][A88] any other limit can be set, such as 10 or 200, or none', () => {
     for (const turns of [10, 200]) {
       const { state, run } = thread({ limits: { turns } });
       run.turn = turns - 1;
@@ -40,7 +40,7 @@ describe('limits', () => {
     expect(beforeTurn(thread({ limits: { turns: 0 } }).state, now)).toEqual({ limit: 'turns', max: 0, scope: 'run' });
   });
 
-  test('[B71] nothing is nothing: 0 of any kind forbids the first call, and what is unset forbids none', () => {
+  test('[B71] 0 is a limit: 0 of any kind forbids the first call, and an unset limit forbids none', () => {
     for (const name of ['turns', 'tokens', 'costUsd', 'wallClockMs', 'contextTokens'] as const) {
       expect(beforeTurn(thread({ limits: { [name]: 0 } }).state, now)).toMatchObject({ limit: name, max: 0 });
       expect(beforeTurn(thread({ threadLimits: { [name]: 0 } }).state, now)).toMatchObject({ limit: name, scope: 'thread' });
@@ -48,7 +48,7 @@ describe('limits', () => {
     expect(beforeTurn(thread({}).state, now)).toBeUndefined();
   });
 
-  test('of tool calls leave those calls that are beyond them, and never more than there are', () => {
+  test('of tool calls select the calls that exceed them, and never more than there are', () => {
     const calls = ['a', 'b', 'c'].map((id) => ({ id }));
     const { state, run } = thread({ limits: { toolCalls: 3 } });
     run.toolCalls = 2;
@@ -60,14 +60,14 @@ describe('limits', () => {
     expect(excessCalls(scarcer, now, calls, undefined).at).toEqual({ limit: 'toolCalls', max: 1, scope: 'thread' });
   });
 
-  test('what is left and what is spent are the limit, however much was spent', () => {
+  test('the rest and the spent amount add up to the limit, however much was spent', () => {
     const amount = fc.integer({ min: 0, max: 1_000 });
     fc.assert(
       fc.property(fc.constantFrom<LimitName>(...limitNames), amount, amount, (name, max, used) => {
         const { state, run } = thread({ limits: { [name]: max } });
         run.startedAt = now - used;
         Object.assign(run, { turn: used, toolRounds: used, toolCalls: used, costUsd: used, context: used });
-        run.usage = { inputTokens: used, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+        run.usage = { inputTokens: used, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 };
         expect(spent(state, now).run[name]).toBe(used);
         expect(remaining(state, now).run[name]).toBe(Math.max(0, max - used));
         expect(reached(state, now, [name]) !== undefined).toBe(used >= max);
@@ -89,16 +89,16 @@ describe('limits', () => {
     expect(beforeTurn(state, now)).toEqual({ limit: 'turns', max: 3, scope: 'thread' });
   });
 
-  test('[A85] of time count the time at work, not the time in which a run rests for a person', () => {
+  test('[A85] a time limit counts active time, not the time in which a run waits for a person', () => {
     const { run, story } = thread({});
     const begun = run.startedAt;
     expect(workedMs(run, begun + 5_000)).toBe(5_000);
     story.status('requires_action');
-    const rested = run.restingSince as number;
+    const rested = run.waitingSince as number;
     expect(workedMs(run, rested + 1_000_000)).toBe(rested - begun);
   });
 
-  test('are told in words that name the limit, its size and whose it is', () => {
+  test('are reported in a message that names the limit, its size and its owner', () => {
     expect(limitWords({ limit: 'costUsd', max: 2, scope: 'thread' })).toBe('The thread reached its limit of 2 USD.');
     expect(limitWords({ limit: 'turns', max: 5, scope: 'run' })).toBe('The run reached its limit of 5 turns.');
   });
@@ -107,18 +107,18 @@ describe('limits', () => {
 describe('an answer', () => {
   const answer = { finishReason: 'stop', calls: 0, text: 'The roof is mended.' } as const;
 
-  test('[A79][A76] without calls ends the run, also where the provider gives no reason', () => {
+  test('[A79][A76] without calls ends the run, even if the provider gives no finish reason', () => {
     expect(afterAnswer(thread({}).state, answer)).toEqual({ type: 'completed' });
     expect(afterAnswer(thread({}).state, { ...answer, finishReason: 'unknown' })).toEqual({ type: 'completed' });
   });
 
-  test('[A45] with calls has them followed, whatever reason the provider gave', () => {
+  test('[A45] with calls has them carried out, whatever finish reason the provider gave', () => {
     for (const finishReason of ['tool_calls', 'stop', 'unknown'] as const) {
       expect(afterAnswer(thread({}).state, { ...answer, finishReason, calls: 1 })).toBeUndefined();
     }
   });
 
-  test('[A74][A75] that was cut or filtered fails the run, also where it has calls: their arguments can not be trusted', () => {
+  test('[A74][A75] that was cut or filtered fails the run, even if it has calls, because their arguments can not be trusted', () => {
     for (const calls of [0, 2]) {
       expect(afterAnswer(thread({}).state, { ...answer, finishReason: 'length', calls })).toMatchObject({
         type: 'failed',
@@ -132,7 +132,7 @@ describe('an answer', () => {
     }
   });
 
-  test('[A77] that announces calls and has none fails the run instead of ending it well', () => {
+  test('[A77] that announces calls and has none fails the run instead of completing it', () => {
     expect(afterAnswer(thread({}).state, { ...answer, finishReason: 'tool_calls' })).toMatchObject({
       type: 'failed',
       code: 'llm_finish_reason_error',
@@ -140,7 +140,7 @@ describe('an answer', () => {
     });
   });
 
-  test('[A84] that is empty ends the run, or is asked for again as often as the agent wants', () => {
+  test('[A84] that is empty ends the run, or is requested again as often as the agent sets', () => {
     const empty = { ...answer, text: ' \n' };
     expect(afterAnswer(thread({}).state, empty)).toEqual({ type: 'completed' });
     const { state, run } = thread({ emptyRetries: 2 });
@@ -151,7 +151,7 @@ describe('an answer', () => {
     expect(afterAnswer(state, empty)).toEqual({ type: 'completed' });
   });
 
-  test('that does not fit the output is sent back with what is wrong, and fails the run when that was said often enough', () => {
+  test('that does not match the output schema is sent back with the problems, and fails the run after the set number of times', () => {
     const { state, run } = thread({ outputRetries: 1 });
     const wrong = { ...answer, problems: ['answer.price: expected number'] };
     expect(afterAnswer(state, wrong)).toMatchObject({
@@ -178,7 +178,7 @@ describe('an agent that verifies', () => {
     return made;
   }
 
-  test('[B2][B15] has its first answer sent back with the task word for word, and only where it is asked to', () => {
+  test('[B2][B15] has its first answer sent back with the task word for word, but only if verification is enabled', () => {
     const { state } = withTask(verify);
     expect(afterAnswer(state, answer)).toMatchObject({
       type: 'send-back',
@@ -188,19 +188,19 @@ describe('an agent that verifies', () => {
     expect(afterAnswer(withTask({ kind: 'immediate' }).state, answer)).toEqual({ type: 'completed' });
   });
 
-  test('[B3] may end with its second answer in a row', () => {
+  test('[B3] may end with its second consecutive answer', () => {
     const { state, run } = withTask(verify);
     run.sentBack.verify = 1;
     expect(afterAnswer(state, answer)).toEqual({ type: 'completed' });
   });
 
-  test('[B5] is asked to at most so often in a run, however many tools it calls in between', () => {
+  test('[B5] is verified at most a set number of times in a run, however many tools it calls in between', () => {
     const { state, run } = withTask(verify);
     run.sentBack.verifyInAll = 3;
     expect(afterAnswer(state, answer)).toEqual({ type: 'completed' });
   });
 
-  test('[B21][B22] must call the tool `done`, where the agent wants that, and is told so', () => {
+  test('[B21][B22] must call the tool `done` if the agent requires that, and gets a reminder', () => {
     const { state } = thread({ stop: { kind: 'done-tool' } });
     expect(afterAnswer(state, answer)).toMatchObject({ type: 'send-back', count: 'nudge', prompt: expect.stringContaining('`done`') });
   });

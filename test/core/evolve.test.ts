@@ -4,20 +4,21 @@ import type { DurableEvent } from '../../src/core/event';
 import { isTerminal } from '../../src/core/event';
 import { evolve } from '../../src/core/evolve';
 import { join } from '../../src/core/log';
-import type { Message } from '../../src/core/message';
+import { type Message, textOf, toolCallsOf } from '../../src/core/message';
 import { measure } from '../../src/core/metrics';
-import { agentbEvents } from '../../src/core/projections/agentb';
-import { baseagentLines } from '../../src/core/projections/baseagent';
-import { codeliaNotifications } from '../../src/core/projections/codelia';
-import { oneringaiEvents } from '../../src/core/projections/oneringai';
-import { oneringaiStream } from '../../src/core/projections/oneringai-stream';
-import { project } from '../../src/core/projections/projection';
 import { workedMs } from '../../src/core/spent';
 import { newThread, transcriptRef } from '../../src/core/state';
 import { hashOf } from '../../src/core/transcript';
+import { agentbEvents } from '../../src/projections/agentb/agentb';
+import { baseagentLines } from '../../src/projections/baseagent/baseagent';
+import { codeliaNotifications } from '../../src/projections/codelia/codelia';
+import { oneringaiEvents } from '../../src/projections/oneringai/oneringai';
+import { oneringaiStream } from '../../src/projections/oneringai/stream';
+import { project } from '../../src/projections/projection';
+import { rounds } from '../support/rounds';
 import { plot, Story } from './story';
 
-const runs = { numRuns: 30 };
+const runs = { numRuns: rounds(10) };
 
 /** Without the run and step that a message carries once it is in the transcript. */
 function bare(event: DurableEvent): unknown {
@@ -72,7 +73,7 @@ describe('a thread, event by event', () => {
     );
   });
 
-  test('gives its readers the events that were recorded, though the log only points at messages', () => {
+  test('gives its readers the recorded events, although the log only refers to messages', () => {
     fc.assert(
       fc.property(plot, (runs) => {
         const { state, events } = new Story().play(runs);
@@ -87,7 +88,7 @@ describe('a thread, event by event', () => {
       fc.property(plot, (runs) => {
         const seen: unknown[] = [];
         const story = new Story((state, event) => {
-          // A call is told before the message it is part of; both are recorded in one breath, so no reader comes in between.
+          // A call is recorded before the message it is part of; both are recorded together, so no reader sees only one of them.
           if (!event.type.startsWith('thread.run.step.tool_call')) seen.push(bare(join(state.log.at(-1)!, state)));
         }).play(runs);
         expect(seen).toEqual(story.events.filter((e) => !e.type.startsWith('thread.run.step.tool_call')).map(bare));
@@ -96,16 +97,17 @@ describe('a thread, event by event', () => {
     );
   });
 
-  test('[B8][B46] pairs every call with one result, right behind its answer and in the order of the calls, however the run ends', () => {
+  test('[B8][B46] pairs every call with one result, directly after its answer and in the order of the calls, however the run ends', () => {
     fc.assert(
       fc.property(plot, (runs) => {
         const { state } = new Story().play(runs);
         state.messages.forEach((message, i) => {
           if (message.role !== 'assistant') return;
-          const results = state.messages.slice(i + 1, i + 1 + message.toolCalls.length);
-          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(message.toolCalls.map((call) => call.id));
+          const asked = toolCallsOf(message.content);
+          const results = state.messages.slice(i + 1, i + 1 + asked.length);
+          expect(results.map((m) => (m.role === 'tool' ? m.toolCallId : m.role))).toEqual(asked.map((call) => call.id));
         });
-        const calls = state.messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : []));
+        const calls = state.messages.flatMap((m) => (m.role === 'assistant' ? toolCallsOf(m.content) : []));
         expect(state.messages.filter((m) => m.role === 'tool')).toHaveLength(calls.length);
         expect(state.run?.calls).toEqual([]);
       }),
@@ -128,7 +130,7 @@ describe('a thread, event by event', () => {
     );
   });
 
-  test('[A8] keeps the transcript, its hash and its reference in step, each message with the run and step that brought it', () => {
+  test('[A8] keeps the transcript, its hash and its reference consistent, each message with its run and step', () => {
     fc.assert(
       fc.property(plot, (runs) => {
         const { state } = new Story((s) => expect(s.hash).toBe(hashOf(s.messages))).play(runs);
@@ -144,7 +146,7 @@ describe('a thread, event by event', () => {
     );
   });
 
-  test('[A219] adds up what the answers cost, for the run and for the thread', () => {
+  test('[A219] adds up the usage of the answers, for the run and for the thread', () => {
     fc.assert(
       fc.property(plot, (runs) => {
         const { state, events } = new Story().play(runs);
@@ -179,11 +181,11 @@ describe('a thread, event by event', () => {
   });
 });
 
-test('a message that made way is shown as gone, and never as something else: whose it was, and which calls it had, stays known', () => {
-  // What is told of a message beside its words.
+test('a removed message is shown as removed, and as nothing else: its role and its calls stay known', () => {
+  // The fields of a message other than its text.
   const shapeOf = (message: Message) =>
     message.role === 'assistant'
-      ? { id: message.id, role: message.role, calls: message.toolCalls.map(({ id, name }) => ({ id, name })) }
+      ? { id: message.id, role: message.role, calls: toolCallsOf(message.content).map(({ id, name }) => ({ id, name })) }
       : { ...message, content: undefined };
   fc.assert(
     fc.property(plot, (runs) => {
@@ -198,14 +200,14 @@ test('a message that made way is shown as gone, and never as something else: who
       expect(told.map((event) => messagesOf(event).map(shapeOf))).toEqual(events.map((event) => messagesOf(event).map(shapeOf)));
       const words = told
         .filter(({ type }) => type === 'thread.message.completed' || type === 'thread.run.completed')
-        .flatMap((event) => messagesOf(event).map(({ content }) => content));
+        .flatMap((event) => messagesOf(event).map(({ content }) => textOf(content)));
       expect(words.filter((said) => said !== '[no longer kept]')).toEqual([]);
     }),
     runs,
   );
 });
 
-test('a log that was compacted is told in every dialect', () => {
+test('a compacted log can be projected to every format', () => {
   fc.assert(
     fc.property(plot, (runs) => {
       const { state } = new Story().play(runs);
@@ -218,7 +220,7 @@ test('a log that was compacted is told in every dialect', () => {
   );
 });
 
-test('a call whose message made way keeps its id and its name', () => {
+test('a call whose message was removed keeps its id and its name', () => {
   const verdict = { kind: 'run', effect: 'pure', timeoutMs: 1 } as const;
   const calls = [{ arguments: '{"a":1}', verdict, status: 'success' as const, output: 'ok' }];
   const { state } = new Story().play([{ input: 'one', turns: [{ text: '', calls, said: [] }], end: 'completed' }]);
@@ -230,7 +232,7 @@ test('a call whose message made way keeps its id and its name', () => {
   );
 });
 
-test('what makes way takes its share of the context with it, until the next call measures it', () => {
+test('a removed message reduces the context until the next call measures it', () => {
   const story = new Story().play([{ input: 'one', turns: [{ text: 'x'.repeat(1_000), calls: [], said: [] }], end: 'completed' }]);
   const { state } = story;
   const [first] = state.messages;
@@ -244,7 +246,7 @@ test('what makes way takes its share of the context with it, until the next call
   expect(state.run?.context).toBe(2_500);
 });
 
-test('the clock of a run stands still while it is paused, also where it rests meanwhile, or was paused before it began', () => {
+test('the clock of a run stops while it is paused, also if it waits meanwhile, or was paused before it began', () => {
   const state = newThread({ threadId: 't', agent: 'a', mode: 'conversation', overrides: {}, queue: [] });
   const at = (ms: number, type: string, data: object = {}) =>
     evolve(state, { seq: state.nextSeq, type, timestamp: new Date(ms).toISOString(), threadId: 't', runId: 'r', data } as never);
@@ -264,7 +266,7 @@ test('the clock of a run stands still while it is paused, also where it rests me
   expect(worked(99_000)).toBe(4_000);
 });
 
-test('a tool is counted by its name, whatever that is', () => {
+test('a tool is counted by its name, whatever the name is', () => {
   const { metrics } = newThread({ threadId: 't', agent: 'a', mode: 'conversation', overrides: {}, queue: [] });
   const event = { type: 'agent.tool.execution.completed', data: { name: 'constructor', status: 'success', durationMs: 5 } };
   measure(metrics, event as never, null);

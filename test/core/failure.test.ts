@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { backoffMs, defaultRetry, finalKinds, isRetryable, type RetryPolicy, retryableKinds, retryPolicy } from '../../src/core/failure';
 
-test('[B80] defaults: waits from 1 s to 60 s, half to all of them by chance, within 20 minutes', () => {
+test('[B80] defaults: waits from 1 s to 60 s, randomized from half to the full wait, within 20 minutes', () => {
   const policy = retryPolicy();
   expect(policy).toEqual(defaultRetry);
   expect(policy).toMatchObject({ baseMs: 1_000, maxMs: 60_000, jitter: true, windowMs: 20 * 60_000 });
@@ -11,7 +11,7 @@ test('[B80] defaults: waits from 1 s to 60 s, half to all of them by chance, wit
   expect(backoffMs(policy, 30, 1)).toBe(60_000);
 });
 
-test('[B80] three attempts are one setting away, and settings that make no sense fall back', () => {
+test('[B80] three attempts can be set, and invalid settings fall back to the defaults', () => {
   expect(retryPolicy({ maxAttempts: 3 })).toEqual({ ...defaultRetry, maxAttempts: 3 });
   const nonsense = [-1, 0, Number.NaN, Number.POSITIVE_INFINITY, '5', null, {}];
   const keys = ['maxAttempts', 'baseMs', 'maxMs', 'windowMs', 'retryAfterCeilingMs'] as const;

@@ -8,7 +8,7 @@ const report = (id: string, error?: string, mode: HookReport['mode'] = 'warn'): 
   ...(error !== undefined && { error, mode }),
 });
 
-test('[A125] errors in a row are counted by hook, a success begins anew, and the third disables', () => {
+test('[A125] consecutive errors are counted by hook, a success resets the count, and the third error disables the hook', () => {
   let errors: Record<string, number> = {};
   const told = [['a!', 'b!'], ['a!', 'b'], ['a!', 'b!'], ['b!'], ['b!']].map((round) => {
     const reports = round.map((word) => report(word[0] ?? '', word.endsWith('!') ? 'no' : undefined));
@@ -25,14 +25,14 @@ test('[A125] errors in a row are counted by hook, a success begins anew, and the
   ]);
 });
 
-test('[A125] how many errors are too many can be chosen, and a hook without its count is back', () => {
+test('[A125] the number of errors that disable a hook can be set, and a hook without a count is enabled again', () => {
   const { errors, disabled } = countErrors({}, [report('a', 'no')], 1);
   expect(disabled).toEqual(['a']);
   const { a: _, ...reset } = errors;
   expect(countErrors(reset, [], 1).disabled).toEqual([]);
 });
 
-test('an error that nobody is told of counts, one that ends the run or refuses a call does not', () => {
+test('an error that only the log reports counts; one that ends the run or refuses a call does not', () => {
   expect(countErrors({}, [report('a', 'no', 'ignore')], 1).disabled).toEqual(['a']);
   expect(countErrors({}, [report('a', 'no', 'fail')], 1)).toEqual({ errors: {}, disabled: [] });
   expect(countErrors({ b: 1 }, [report('a', 'no')], 1, 'approve:tool')).toEqual({ errors: { b: 1 }, disabled: ['b'] });

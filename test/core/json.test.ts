@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isDeepJson, JsonNesting } from '../../src/core/json';
+import { isDeepJson, isObject, JsonNesting, sortedJson } from '../../src/core/json';
 
 /** Levels of a value, counted on the value itself. */
 function levels(value: unknown): number {
@@ -10,7 +10,7 @@ function levels(value: unknown): number {
 const json = fc.jsonValue({ stringUnit: 'binary', maxDepth: 8 }).map((value) => JSON.stringify(value));
 const odd = fc.array(fc.constantFrom('"', '\\', '{', '[', ']', '}', 'a'), { maxLength: 8 }).map((parts) => parts.join(''));
 
-test('the depth of a JSON text is that of its value, whatever stands in its strings and however it is cut', () => {
+test('the depth of a JSON text is that of its value, whatever its strings contain and wherever it is cut', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -41,4 +41,35 @@ test('an object that is cut short has not ended', () => {
       expect(nesting.hasEnded).toBe(false);
     }),
   );
+});
+
+test('JSON with sorted keys never changes, because recorded digests are made from it', () => {
+  const before = (value: unknown) =>
+    JSON.stringify(value, (_, v: unknown) =>
+      isObject(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
+    );
+  const value = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.jsonValue(),
+      fc.constantFrom(undefined, Number.NaN, -0, () => 1, Symbol('s'), new Map([[1, 2]]), Object('boxed'), Object(5), new Uint8Array(12)),
+      fc.date({ noInvalidDate: true }),
+      fc.array(tie('value')),
+      fc.dictionary(fc.oneof(fc.string(), fc.nat(20).map(String), fc.constantFrom('toJSON', '__proto__', '\ud800')), tie('value')),
+      tie('value').map((inner) => ({ b: 1, toJSON: () => inner })),
+      fc.dictionary(fc.string(), tie('value')).map((entries) => Object.assign(Object.create(null), entries)),
+    ),
+  })).value;
+  fc.assert(
+    fc.property(value, (one) => expect(sortedJson(one)).toBe(before(one))),
+    { numRuns: 1_000 },
+  );
+});
+
+test('keys that are in order, and lists, are written without a copy', () => {
+  const rows = Array.from({ length: 1_000 }, (_, i) => ({ a: i, b: [i] }));
+  const copied = jest.spyOn(Object, 'fromEntries');
+  sortedJson({ rows });
+  expect(copied).not.toHaveBeenCalled();
+  copied.mockRestore();
 });

@@ -3,13 +3,15 @@ import { details, taskDetails } from '../../src/core/details';
 import { Markdown, markdown } from '../../src/core/markdown';
 import { newThread, type ThreadState } from '../../src/core/state';
 import { closingSummary, modelSummary, summary, toolSummary, waitSummary } from '../../src/core/views';
+import { answerParts } from '../support/answer-parts';
 import { hostilePieces, hostileText } from '../support/hostile-texts';
 import { type MarkdownNode, parseMarkdown } from '../support/markdown';
+import { rounds } from '../support/rounds';
 
 const used = new Set(['root', 'paragraph', 'text', 'strong', 'inlineCode', 'code', 'list', 'listItem', 'break']);
 
 /** Pages that are made of hostile texts; a fixed seed, so that one process can parse them all. */
-function pagesOf<T>(arbitrary: fc.Arbitrary<T>, page: (value: T) => string, numRuns = 300): { page: string; value: T }[] {
+function pagesOf<T>(arbitrary: fc.Arbitrary<T>, page: (value: T) => string, numRuns = rounds(60)): { page: string; value: T }[] {
   return fc.sample(arbitrary, { numRuns, seed: 20_260_101 }).map((value) => ({ page: page(value), value }));
 }
 
@@ -26,13 +28,13 @@ function expectNoMarkup(pages: { page: string }[]): MarkdownNode[][][] {
 
 const asText = (text: string) => markdown`They said: ${text}, and left.`.toString();
 
-test('no piece of markup is any within text', () => {
+test('no piece of markup has an effect within text', () => {
   const around = (piece: string) => [piece, `a${piece}b`, `\`${piece}\``, `\\${piece}](x)`];
   expectNoMarkup(hostilePieces.flatMap(around).map((text) => ({ page: asText(text) })));
 });
 
-test('text is text whatever it is, and reads as it was said', () => {
-  expectNoMarkup(pagesOf(hostileText, asText, 1_000));
+test('text stays text whatever it contains, and reads unchanged', () => {
+  expectNoMarkup(pagesOf(hostileText, asText, rounds(200)));
   expect(parseMarkdown([asText('a*b* [c](d) <e> &amp; `f`')])[0]?.[1]).toEqual([
     { type: 'root' },
     { type: 'paragraph' },
@@ -40,7 +42,7 @@ test('text is text whatever it is, and reads as it was said', () => {
   ]);
 });
 
-test('an address is shown, and is no link', () => {
+test('an address is shown as text, not as a link', () => {
   const nodes = parseMarkdown([asText('see https://evil.example/?q=[1] or dana@evil.example')])[0]?.[1];
   expect(nodes?.filter(({ type }) => type !== 'text').map(({ type, value }) => value ?? type)).toEqual(
     ['root', 'paragraph', 'https://evil.example/?q=[1]', 'dana@evil.example,'].map((value) => value.replace(/,$/, '')),
@@ -51,7 +53,7 @@ test('code is code whatever is in it', () => {
   const pages = pagesOf(
     hostileText,
     (text) => markdown`The id ${Markdown.code(text)} waits.\n\n${Markdown.block(text)}\n\nThe end.`.toString(),
-    1_000,
+    rounds(200),
   );
   for (const trees of expectNoMarkup(pages)) {
     for (const nodes of trees) {
@@ -72,9 +74,11 @@ const hostileState: fc.Arbitrary<ThreadState> = fc.array(hostileText, { minLengt
     {
       id: 'm2',
       role: 'assistant',
-      content: next(),
+      content: answerParts(
+        next(),
+        calls.map(({ id, name }) => ({ id, name, arguments: words.length % 2 ? next() : JSON.stringify({ [next()]: next() }) })),
+      ),
       attempt: 1,
-      toolCalls: calls.map(({ id, name }) => ({ id, name, arguments: words.length % 2 ? next() : JSON.stringify({ [next()]: next() }) })),
     },
   ];
   const ask = { reason: next(), users: [next()], groups: [next()], approvers: 2 };
@@ -86,7 +90,7 @@ const hostileState: fc.Arbitrary<ThreadState> = fc.array(hostileText, { minLengt
     toolRounds: 0,
     toolCalls: 0,
     costUsd: 1,
-    restedMs: 0,
+    waitedMs: 0,
     usage: state.usage,
     startedAt: 0,
     sentBack: { verify: 0, verifyInAll: 0, output: 0, empty: 0, nudge: 0, completion: 0 },
@@ -102,7 +106,7 @@ const hostileState: fc.Arbitrary<ThreadState> = fc.array(hostileText, { minLengt
   return state;
 });
 
-test('the page of a thread has our own markup only', () => {
+test('the page of a thread has only the markup of Longhaul', () => {
   expectNoMarkup(pagesOf(hostileState, details));
 });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { AgentFacts } from '../../src/core/agent';
 import { askPolicy } from '../../src/core/ask-policy';
+import { checkDecision } from '../../src/core/decisions';
 import { checkPerson, cleanName, nameKey, sameName } from '../../src/core/people';
-import { checkDecision } from '../../src/core/requests';
 import type { ThreadState } from '../../src/core/state';
 import { Story } from './story';
 
@@ -49,12 +49,12 @@ test('a name is kept as it is written, and a second time changes nothing', () =>
 test.each(['da\u200bna', 'dana\u202e', 'da\nna', 'dana\u3164', 'dana\u2800', 'dana\u{1d159}'])(
   'the name %j is refused: it looks like another',
   (name) => {
-    expect(checkPerson('by', name)).toMatch(/not seen/);
+    expect(checkPerson('by', name)).toMatch(/invisible characters/);
     expect(askPolicy({ users: [name] }).problems).toHaveLength(1);
   },
 );
 
-test('what is not seen tells nobody apart', () => {
+test('invisible characters do not distinguish names', () => {
   const unseen = fc.oneof(
     fc.constantFrom(
       '\u2800',
@@ -96,7 +96,7 @@ test('each character that fonts ignore, by the tables of this Node, is left out'
   expect(ignored).toEqual([0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x2028, 0x2029]);
 });
 
-test('a tool names people once, however it writes them', () => {
+test('a tool names people once, whatever the spelling', () => {
   expect(askPolicy({ users: ['dana', 'Dana '], approvers: 2 }).problems.join()).toMatch(/users names only 1/);
   expect(askPolicy({ users: [' dana '], groups: ['Leads '] }).policy).toEqual({ users: ['dana'], groups: ['Leads'] });
 });
@@ -130,7 +130,10 @@ test('one person has one vote, and a group is a group, however they are written'
     ok: false,
     reason: expect.stringContaining('"Dana" has agreed'),
   });
-  expect(checkDecision(state, { ...decision, by: 'da\u200bna' })).toMatchObject({ ok: false, reason: expect.stringContaining('not seen') });
+  expect(checkDecision(state, { ...decision, by: 'da\u200bna' })).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining('invisible characters'),
+  });
   expect(checkDecision(state, { ...decision, by: 'lee ' })).toMatchObject({ ok: true, request: { by: 'lee', groups: ['Leads'] } });
 });
 
@@ -138,7 +141,7 @@ test.each([
   ['دا', 'د\u200cا'],
   ['王', '王\u{e0100}'],
   ['STRASSE', 'straße'],
-])('%j and %j have one vote, and two in a run whose history says that they had', (one, other) => {
+])('%j and %j have one vote, and two in a run whose history says so', (one, other) => {
   const decision = { by: other, groups: ['leads'] };
   const now = voted('as-seen', one);
   expect(checkDecision(now.state, { toolCallId: now.id, ...decision })).toMatchObject({
@@ -150,13 +153,13 @@ test.each([
   expect(checkDecision(then.state, { toolCallId: then.id, ...decision, by: 'dana\u2800' })).toMatchObject({ ok: true });
 });
 
-test('a run that began with earlier code decides as it did then', () => {
+test('a run that began with earlier code decides as that code did', () => {
   const { state, id } = voted(undefined);
   expect(checkDecision(state, { toolCallId: id, by: 'Dana ', groups: ['leads'] })).toMatchObject({ ok: true, request: { by: 'Dana ' } });
   expect(checkDecision(state, { toolCallId: id, by: 'lee', groups: ['Leads'] }).ok).toBe(false);
 });
 
-test('a decision that says what it is on is refused for anything else', () => {
+test('a decision that names its subject is refused for any other', () => {
   const { state, id } = voted('as-seen');
   const decision = { toolCallId: id, by: 'lee', groups: ['leads'] };
   expect(checkDecision(state, { ...decision, expect: 'abcdef0123456789' })).toMatchObject({
@@ -165,10 +168,11 @@ test('a decision that says what it is on is refused for anything else', () => {
   });
   expect(checkDecision(state, { ...decision, expect: 'abcdef' })).toEqual({
     ok: false,
+    code: 'not-as-expected',
     reason: `approve: what waits as "call_x" (pay) has the digest abcdef0123456789, and "abcdef" was expected; look at it again before you decide`,
   });
   expect(checkDecision(state, { ...decision, expect: 7 })).toMatchObject({
     ok: false,
-    reason: 'approve: `expect` must be a text; it is 7',
+    reason: 'approve: `expect` must be a string; it is 7',
   });
 });

@@ -21,7 +21,7 @@ const requests = fc.uniqueArray(fc.record({ name: names, id: ids, by: fc.string(
   selector: ({ name, id }) => `${name} ${id}`,
 });
 
-test('a request that was followed is known by its name and id, in a state that crosses continue-as-new as it stands', () => {
+test('a request that was carried out is known by its name and id, in a state that continue-as-new carries over', () => {
   fc.assert(
     fc.property(requests, (all) => {
       const before = fresh();
@@ -49,6 +49,17 @@ test('the content is the same whatever the order of its keys, and another for an
   );
 });
 
+test('the content of a request is not serialized before it is carried out, or its id is known', () => {
+  const written = jest.fn(() => 'x');
+  const mark = markOf('approve', { id: 'a', toolCallId: { toJSON: written } });
+  const state = fresh();
+  expect(known(state, mark)).toBeUndefined();
+  expect(written).not.toHaveBeenCalled();
+  noteRequest(state, mark, 1);
+  expect(known(state, mark)).toMatchObject({ seq: 1 });
+  expect(written).toHaveBeenCalledTimes(1);
+});
+
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
@@ -59,7 +70,7 @@ function sorted(value: unknown): unknown {
   );
 }
 
-test('the newest 1,000 are remembered, in less than 210 KB also where all ids are as long as they may be', () => {
+test('the newest 1,000 are remembered, in less than 210 KB even if all ids have the maximum length', () => {
   const state = fresh();
   const id = (n: number) => String(n).padStart(128, 'x');
   for (let n = 1; n <= 1_500; n++) noteRequest(state, markOf('submitToolOutputs', { id: id(n) }), n, id(n));
@@ -69,7 +80,7 @@ test('the newest 1,000 are remembered, in less than 210 KB also where all ids ar
   expect(JSON.stringify(state.requests).length).toBeLessThan(210_000);
 });
 
-test('an update is known by its own id where its payload has none, and by a digest of one that is no id of ours', () => {
+test('an update is known by its own id if its payload has none, and by a digest of an id that is not valid', () => {
   expect(markOf('pause', { reason: 'x' }, 'u1').key).toBe('pause:u1');
   expect(markOf('pause', { reason: 'x', id: 'p1' }, 'u1')).toEqual(markOf('pause', { reason: 'x', id: 'p1' }));
   expect(markOf('pause', 'in words', 'u1').key).toBe('pause:u1');

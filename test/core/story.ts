@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import type { DurableEvent, DurableEventData, DurableEventType } from '../../src/core/event';
 import { type Extra, evolve } from '../../src/core/evolve';
-import type { AssistantMessage, Content } from '../../src/core/message';
+import { type AssistantMessage, type Content, toolCallsOf, wordsOf } from '../../src/core/message';
 import { activeRun, newThread, type RunState, stepIdOf, type ThreadState } from '../../src/core/state';
 import type { ToolOutcome, Verdict } from '../../src/core/tool';
 import { pendingCalls } from '../../src/core/views';
+import { answerParts } from '../support/answer-parts';
 
 /** What happens to one call of an answer. */
 export interface CallPlot {
@@ -160,7 +161,7 @@ export class Story {
     const stepId = stepIdOf(run);
     this.takeIn(stepId);
     this.status('in_progress', `LLM call for turn ${run.turn}`);
-    const shell: AssistantMessage = { id: this.newId('msg'), role: 'assistant', content: '', toolCalls: [], attempt: 1 };
+    const shell: AssistantMessage = { id: this.newId('msg'), role: 'assistant', content: [], attempt: 1 };
     this.record('thread.message.created', { stepId, message: shell, inProgress: true });
     if (end === 'failed') return;
 
@@ -169,8 +170,8 @@ export class Story {
       this.record('thread.run.step.tool_call.created', { stepId, toolCall: { id: toolCall.id, name: toolCall.name } });
       this.record('thread.run.step.tool_call.completed_by_llm', { stepId, toolCall });
     }
-    const message: AssistantMessage = { ...shell, content: text, toolCalls, ...(refusal && { refusal }), attempt: 2 };
-    const usage = { inputTokens: 10, cachedInputTokens: 1, outputTokens: 5, reasoningTokens: 2 };
+    const message: AssistantMessage = { ...shell, content: answerParts(text, toolCalls, { refusal: refusal ?? '' }), attempt: 2 };
+    const usage = { inputTokens: 10, cachedInputTokens: 1, cacheWriteTokens: 0, outputTokens: 5, reasoningTokens: 2 };
     this.record(
       'thread.message.completed',
       { stepId, message, finishReason: calls.length > 0 ? 'tool_calls' : 'stop', usage, model: 'openai/x', durationMs: 3 },
@@ -214,7 +215,7 @@ export class Story {
   aside(what: Aside): void {
     const run = this.state.run as RunState;
     const stepId = stepIdOf(run);
-    const usage = { inputTokens: 7, cachedInputTokens: 0, outputTokens: 3, reasoningTokens: 0 };
+    const usage = { inputTokens: 7, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 3, reasoningTokens: 0 };
     const limit = { id: this.newId('limit'), limit: 'toolRounds' as const, max: 3, scope: 'run' as const };
     switch (what) {
       case 'pause':
@@ -249,7 +250,11 @@ export class Story {
         return this.record('thread.message.superseded', { messageId: id, message, reason: 'the thread was closed' });
       }
       case 'nonsense':
-        return this.record('agent.request.rejected', { request: 'approve', reason: 'approve takes { toolCallId }' });
+        return this.record('agent.request.rejected', {
+          request: 'approve',
+          code: 'invalid-request',
+          reason: 'approve takes { toolCallId }',
+        });
     }
   }
 
@@ -296,7 +301,7 @@ export class Story {
     this.takeIn();
     const last = state.messages.filter((m) => m.role === 'assistant').slice(-1);
     const output = last
-      .map((m) => (m.role === 'assistant' ? m.refusal || m.content : ''))
+      .map((m) => (m.role === 'assistant' ? wordsOf(m.content) : ''))
       .join('')
       .trim();
     if (how === 'completed') this.record('thread.run.completed', { finalMessages: last, output, usage: run.usage, turns: run.turn });
@@ -311,5 +316,7 @@ export class Story {
 }
 
 function argumentsIn(state: ThreadState, id: string): string {
-  return state.messages.flatMap((m) => (m.role === 'assistant' ? m.toolCalls : [])).find((one) => one.id === id)?.arguments ?? '';
+  return (
+    state.messages.flatMap((m) => (m.role === 'assistant' ? toolCallsOf(m.content) : [])).find((one) => one.id === id)?.arguments ?? ''
+  );
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { checkThreadInput } from '../../src/core/thread-input';
 
-test('a thread needs an agent and an input, and no more', () => {
+test('a thread needs only an agent and an input', () => {
   expect(checkThreadInput({ agent: 'coder', input: 'hi' })).toBeUndefined();
   expect(
     checkThreadInput({
@@ -25,10 +25,10 @@ test.each([
   ['hi', 'it was given "hi"'],
   [{ input: 'hi' }, 'agent must be the name of an agent; it is undefined'],
   [{ agent: ' ', input: 'hi' }, 'agent must be the name of an agent'],
-  [{ agent: 'coder' }, 'the input must be a text'],
+  [{ agent: 'coder' }, 'the input must be a string'],
   [{ agent: 'coder', input: '' }, 'the input is empty'],
   [{ ...good, mode: 'chat' }, 'mode must be "one-shot" or "conversation"; it is "chat"'],
-  [{ ...good, model: 5 }, "model must be a model's name; it is 5"],
+  [{ ...good, model: 5 }, "model must be a model's name, or a list of 1 to 10; it is 5"],
   [{ ...good, strategy: 'fast' }, 'strategy must be'],
   [
     { ...good, idleTimeoutMs: -1 },
@@ -57,7 +57,7 @@ test.each([
   expect(checkThreadInput(input)).toContain(words);
 });
 
-test('no JSON whatever makes the check throw', () => {
+test('no JSON value makes the check throw', () => {
   const fields = ['mode', 'model', 'settings', 'limits', 'threadLimits', 'atLimit', 'strategy', 'idleTimeoutMs', 'input', 'agent'];
   const anything = fc.oneof(
     fc.jsonValue(),

@@ -6,7 +6,7 @@ import { toContent } from '../../src/core/tool';
 import { emptyHash, extendHash, hashOf, tokenOf } from '../../src/core/transcript';
 
 describe('what a tool returns', () => {
-  test('[A32][B148] is text as it is, parts as they are, and everything else as JSON', () => {
+  test('[A32][B148] is text unchanged, parts unchanged, and everything else as JSON', () => {
     expect(toContent('plain "text"')).toBe('plain "text"');
     const parts = [
       { type: 'text', text: 'a' },
@@ -19,7 +19,7 @@ describe('what a tool returns', () => {
     expect(toContent([{ type: 'text' }])).toBe('[{"type":"text"}]');
   });
 
-  test('[A35] is null where it is nothing', () => {
+  test('[A35] is null for null and undefined', () => {
     for (const nothing of [undefined, null, () => 1, Symbol('x')]) expect(toContent(nothing)).toBe('null');
   });
 
@@ -35,7 +35,7 @@ describe('what a tool returns', () => {
   });
 });
 
-const message = (id: string, attempt = 1): Message => ({ id, role: 'assistant', content: '', toolCalls: [], attempt });
+const message = (id: string, attempt = 1): Message => ({ id, role: 'assistant', content: [], attempt });
 
 describe('the hash of a transcript', () => {
   test('depends on every message and on their order, and tells attempts apart', () => {
@@ -59,11 +59,11 @@ describe('the hash of a transcript', () => {
     expect(hashOf([a, b])).toBe(extendHash(extendHash(emptyHash, tokenOf(a)), tokenOf(b)));
   });
 
-  test('is the same on every machine and in every version: references stand in recorded histories', () => {
+  test('is the same on every machine and in every version, because recorded histories contain references', () => {
     expect(hashOf([message('msg_1'), { id: 'msg_2', role: 'user', content: 'x' }])).toBe('249vmdik2cu');
   });
 
-  test('meets no other by accident among a hundred thousand', () => {
+  test('has no collision among a hundred thousand', () => {
     let hash = emptyHash;
     const seen = new Set([hash]);
     for (let i = 0; i < 100_000; i++) seen.add((hash = extendHash(hash, `msg_${i}`)));
@@ -72,7 +72,7 @@ describe('the hash of a transcript', () => {
 });
 
 describe('small things', () => {
-  test('an excerpt is never longer than asked, says that it is one, and leaves no half of a character', () => {
+  test('an excerpt is never longer than requested, says that it is one, and splits no character', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.integer({ min: 2, max: 30 }), (text, max) => {
         const short = excerpt(text, max);
@@ -91,7 +91,7 @@ describe('small things', () => {
     expect(isObject(null)).toBe(false);
   });
 
-  test('the text of parts is theirs alone', () => {
+  test('the text of parts contains only their text', () => {
     expect(textOf('a')).toBe('a');
     expect(
       textOf([

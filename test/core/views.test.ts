@@ -40,7 +40,7 @@ describe('pages', () => {
     );
   });
 
-  test('of events go by seq, from wherever a reader left off, also past the end', () => {
+  test('of events continue by seq, from wherever a reader stopped, also past the end', () => {
     fc.assert(
       fc.property(plot, fc.integer({ min: 1, max: 9 }), fc.nat(200), (runs, limit, from) => {
         const { state } = new Story().play(runs);
@@ -67,7 +67,7 @@ describe('pages', () => {
     expect(eventPage({ ...state, log: [] }, 3, 10)).toEqual({ events: [], next: state.nextSeq, more: false });
   });
 
-  test('never stand still: a limit of 0 still gives one item', () => {
+  test('always advance: a limit of 0 still gives one item', () => {
     expect(page(['a', 'b'], 0, 0, (item) => item)).toEqual({ items: ['a'], next: 1 });
   });
 
@@ -109,7 +109,7 @@ function resting(edited?: string, asked: { groups?: string[]; approvers?: number
 }
 
 describe('what waits', () => {
-  test('is listed with what a person needs to decide, and why they are asked', () => {
+  test('is listed with what a person needs for a decision, and the reason for the question', () => {
     const { state } = resting();
     const id = state.run?.calls[0]?.id;
     expect(pendingCalls(state)).toEqual([
@@ -139,7 +139,7 @@ describe('what waits', () => {
     expect(rested).toEqual({ pending: [wanted] });
   });
 
-  test('is nothing once the run is over', () => {
+  test('is empty once the run has ended', () => {
     const story = resting();
     story.end('cancelled');
     expect(pendingCalls(story.state)).toEqual([]);
@@ -147,7 +147,7 @@ describe('what waits', () => {
 });
 
 describe('the page in the Web UI', () => {
-  test('says first what a person can act on, and how', () => {
+  test('first says what a person can act on, and how', () => {
     const { state } = resting();
     const lines = details(state).split('\n');
     expect(lines[0]).toContain('agent coder · openai/x');
@@ -156,12 +156,12 @@ describe('the page in the Web UI', () => {
     expect(details(state)).toContain(`Send the signal \`approve\` with \`{"toolCallId":"${state.run?.calls[0]?.id}","by":"you"}\``);
   });
 
-  test('says how much of the arguments has no room, and where all of it is', () => {
+  test('says how many of the arguments are not shown, and where all of them are', () => {
     const story = resting();
     const { state } = story;
     const asked = state.messages.findLast((m) => m.role === 'assistant');
-    if (asked?.role === 'assistant')
-      asked.toolCalls[0] = { ...asked.toolCalls[0], arguments: JSON.stringify({ path: 'a.txt', content: '漢'.repeat(9_000) }) } as never;
+    const call = asked?.role === 'assistant' && asked.content.find(({ type }) => type === 'tool-call');
+    Object.assign(call as object, { arguments: JSON.stringify({ path: 'a.txt', content: '漢'.repeat(9_000) }) });
     const page = details(state);
     expect(page).toContain('path: a.txt');
     expect(page).toMatch(/… 70\d\d more characters of content are not shown/);
@@ -169,14 +169,14 @@ describe('the page in the Web UI', () => {
     expect(page).toContain('Send the signal `approve`');
   });
 
-  test('says it in a way that is taken: who is asked has to say so', () => {
+  test('shows a decision that the thread accepts: with the people who are asked', () => {
     const groups = ['leads', 'owners'];
     const { state } = resting(undefined, { groups, approvers: 2 });
     expect(details(state)).toContain('for group leads, group owners · 0 of 2 agreed');
     expect(details(state)).toContain('","by":"you","groups":["leads"]}`');
   });
 
-  test('stays small and whole, whatever was said', () => {
+  test('stays small and complete, whatever the texts are', () => {
     fc.assert(
       fc.property(plot, (runs) => {
         new Story((state) => {
@@ -188,7 +188,7 @@ describe('the page in the Web UI', () => {
     );
   });
 
-  test('tells where a new thread stands before anything is known of its agent', () => {
+  test('shows the state of a new thread before its agent is known', () => {
     const state = newThread({
       threadId: 't',
       agent: 'coder',
@@ -201,7 +201,7 @@ describe('the page in the Web UI', () => {
   });
 });
 
-test('a conversation between runs is idle, or queued where something waits; a one-shot thread keeps the end of its run', () => {
+test('a conversation between runs is idle, or queued if messages wait; a one-shot thread keeps the end of its run', () => {
   const { state } = new Story().play([{ input: 'hi', turns: [{ text: 'ho', calls: [], said: [] }], end: 'completed' }]);
   expect(threadStatus(state)).toBe('idle');
   expect(threadStatus({ ...state, queue: [{ id: 'm', role: 'user', content: 'more' }] })).toBe('queued');
@@ -217,14 +217,14 @@ test('summaries of steps are one short line', () => {
   expect(waitSummary({ kind: 'approval', name: 'deploy' })).toBe('deploy waits for an approval');
 });
 
-test('what the history shows without reading Markdown has no backslashes in it', () => {
+test('texts that the history shows without Markdown have no backslashes', () => {
   expect(modelSummary(1, 'gpt_5', 0)).toBe('`turn 1 · gpt_5`');
   expect(toolSummary('read_file', '{"path":"a_b.md"}')).toBe('`read_file {"path":"a_b.md"}`');
   expect(closingSummary('gpt_5')).toBe('`closing words · gpt_5`');
   expect(waitSummary({ kind: 'output', name: 'look_up' })).toBe('`look_up waits for its output`');
 });
 
-test('the task can be copied from the page of a thread as it was given', () => {
+test('the task can be copied unchanged from the page of a thread', () => {
   const task = 'Fix `read_file`:\n\n- it *fails* on "quotes" | <tags>\n```js\n1. x\n```';
   const queue = [{ id: 'm', role: 'user' as const, content: task }];
   const page = details(newThread({ threadId: 't', agent: 'coder', mode: 'one-shot', overrides: {}, queue }));

@@ -13,7 +13,7 @@ const anything = fc.anything({
   stringUnit: 'binary',
 });
 
-test('what fits is written as JSON.stringify writes it', () => {
+test('a value that fits is written as JSON.stringify writes it', () => {
   fc.assert(
     fc.property(anything, (value) => {
       expect(writeJson(value, 1_000_000)?.text).toBe(JSON.stringify(value));
@@ -21,7 +21,7 @@ test('what fits is written as JSON.stringify writes it', () => {
   );
 });
 
-test('what does not fit is the beginning of it, and says so', () => {
+test('a value that does not fit is cut, with a note', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.nat({ max: 50 }), (value, max) => {
       const whole = JSON.stringify(value);
@@ -34,7 +34,7 @@ test('what does not fit is the beginning of it, and says so', () => {
   );
 });
 
-describe('no more is looked at than is written', () => {
+describe('no more is read than is written', () => {
   const rowsRead = (max: number, length: number) => {
     let read = 0;
     const row = { toJSON: () => ++read };
@@ -48,7 +48,7 @@ describe('no more is looked at than is written', () => {
     expect(read).toBeLessThan(1_000);
   });
 
-  test('of bytes, which would make a list of numbers of themselves', () => {
+  test('of bytes, which would otherwise become a list of numbers', () => {
     const bytes = Buffer.alloc(1_000, 7);
     const toJSON = jest.spyOn(Buffer.prototype, 'toJSON');
     expect(writeJson(bytes, 100)?.text).toMatch(/^\{"type":"Buffer","data":\[7,7,/);
@@ -56,13 +56,13 @@ describe('no more is looked at than is written', () => {
     toJSON.mockRestore();
   });
 
-  test('of an object that is another one each time', () => {
+  test('of an object that differs at each access', () => {
     const again = (): object => ({ toJSON: () => ({ again: again(), more: again() }) });
     expect(() => writeJson(again(), 1_000_000)).toThrow('nested deeper than 1000 levels');
   });
 });
 
-test('a value that is too deep, contains itself or refuses to be read fails as a value', () => {
+test('a value that is too deep, contains itself or throws when it is read is a failure', () => {
   let deep: object = {};
   for (let i = 0; i < 1_000_000; i++) deep = { deep };
   expect(() => writeJson(deep, 1_000_000)).toThrow(RangeError);
@@ -78,7 +78,7 @@ test('a value that is too deep, contains itself or refuses to be read fails as a
   expect(() => writeJson(refusing, 100)).toThrow('not now');
 });
 
-test('the content of a result that is too long says what is missing', () => {
+test('the content of a result that is too long says how much is missing', () => {
   const content = boundedContent(Array(1_000_000).fill('row')) as string;
   expect(content).toMatch(/^\["row","row",/);
   expect(content).toMatch(/\[\.\.\. the rest left out: it has more than 250000 characters of JSON \.\.\.\]$/);

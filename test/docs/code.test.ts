@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compile } from './compile';
+import { compile } from '../support/compile';
 
 const root = join(__dirname, '../..');
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) => name.endsWith('.md'));
@@ -17,7 +17,7 @@ test('the code in README and docs compiles against what the package exports', ()
   expect(compile(files)).toBe('');
 }, 60_000);
 
-test('the pages that README names are there', () => {
+test('the pages that README links to exist', () => {
   const links = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/\]\(((?:docs|examples)\/[^)]+)\)/g)].map(
     ([, path]) => path ?? '',
   );

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 
 const { numbered, page, problems, render, statusOf } = require(join(__dirname, '../../scripts/conformance.js'));
 
-test('the page of conformance says what the tests prove: if this fails, run `node scripts/conformance.js`', () => {
+test('the conformance page is up to date: if this fails, run `node scripts/conformance.js`', () => {
   expect(readFileSync(page, 'utf8')).toBe(render());
 });
 
-test('each line has words, tests carry only numbers that there are, and a clause is left only of what a test proves', () => {
+test('each line has a text, tests have only numbers of lines, and only a line with a test has an unproven clause', () => {
   expect(problems()).toEqual([]);
 });
 
-test('a line is proven by a test that carries its number, but for a clause that is left', () => {
+test('a line is proven by a test with its number, except for a clause that is named as unproven', () => {
   const tests = [{ file: 'a.test.ts', name: 'x' }];
   const says = 'It does, and does more.';
   expect(statusOf({ says }, tests)).toBe('proven');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { refusalCodes } from '../../src/core/refusal';
 
 const read = (path: string) => readFileSync(join(__dirname, '../..', path), 'utf8');
 
@@ -9,8 +10,13 @@ function codesOfType(): string[] {
   return [...union.matchAll(/'([\w-]+)'/g)].map(([, code]) => code!);
 }
 
-test('the page on errors has a row for every code, in the order of the type, with when it comes and what to do', () => {
+test('the page on errors has a row for every code, in the order of the type, with its cause and what to do', () => {
   const rows = [...read('docs/errors.md').matchAll(/^\| `([\w-]+)` \| \S.* \| \S.* \|$/gm)].map(([, code]) => code);
   expect(codesOfType().length).toBeGreaterThan(10);
   expect(rows).toEqual(codesOfType());
+});
+
+test('and one for every code of a refusal, with its cause', () => {
+  const [, section = ''] = read('docs/errors.md').split('## Why a thread refuses');
+  expect([...section.matchAll(/^\| `([\w-]+)` \| \S.* \|$/gm)].map(([, code]) => code)).toEqual([...refusalCodes]);
 });

@@ -8,14 +8,14 @@ const read = (path: string) => readFileSync(join(__dirname, '../..', path), 'utf
 function eventsOf(name: string): Map<string, string[]> {
   const body = read('src/core/event.ts').match(new RegExp(`export interface ${name} \\{\\n(.*?)\\n\\}`, 's'))?.[1] ?? '';
   const events = new Map<string, string[]>();
-  for (const [, type, data, asked] of body.matchAll(/^ {2}'([\w.]+)': \{(.*?)\}( & Asked)?;$/gms)) {
+  for (const [, type, data, asked] of body.matchAll(/^ {2}'([\w.]+)': \{(.*?)\}( & AskDetails)?;$/gms)) {
     events.set(type!, [...topLevelFields(data!), ...(asked ? fieldsOfAsked() : [])]);
   }
   return events;
 }
 
 function fieldsOfAsked(): string[] {
-  return topLevelFields(read('src/core/event.ts').match(/export interface Asked \{\n(.*?)\n\}/s)?.[1] ?? '');
+  return topLevelFields(read('src/core/event.ts').match(/export interface AskDetails \{\n(.*?)\n\}/s)?.[1] ?? '');
 }
 
 /** Names of fields, with `?` where they may be absent; those of inner objects left out. */

@@ -7,7 +7,7 @@ const rows = new Map(
   [...page.matchAll(/^\| .* \| ([\d,]+)[^|]* \| .* \| `(\w+)` \|$/gm)].map(([, value = '', name = '']) => [name, value]),
 );
 
-test('the page on operations tells every limit, with its number', () => {
+test('the page on operations lists every limit, with its number', () => {
   const told = Object.fromEntries([...rows].map(([name, value]) => [name, Number(value.replaceAll(',', ''))]));
   expect(told).toEqual(bounds);
 });

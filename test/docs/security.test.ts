@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const root = join(__dirname, '../..');
 
-test('every test that SECURITY.md names is there, and so is every page', () => {
+test('every test and every page that SECURITY.md links to exists', () => {
   const page = readFileSync(join(root, 'SECURITY.md'), 'utf8');
   const files = [...page.matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, file = '']) => file);
   expect(files.length).toBeGreaterThan(20);

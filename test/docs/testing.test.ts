@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as server from '../../src/testing/model-server';
-import { compile } from './compile';
+import { compile } from '../support/compile';
 
 const page = readFileSync(join(__dirname, '../../docs/testing.md'), 'utf8');
 const shown = [...page.matchAll(/^```ts signature\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join('\n');

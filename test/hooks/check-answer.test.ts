@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { HookName } from '../../src/core/hooks';
 import { hookNames } from '../../src/core/hooks';
 import { checkAnswer } from '../../src/hooks/check-answer';
-import { capContent } from '../../src/tools/output-cap';
+import { capContent } from '../../src/tools/running/output-cap';
 
 const answerOf = (name: HookName, value: unknown) => checkAnswer(name, value, capContent);
 
@@ -47,21 +47,21 @@ describe('an answer', () => {
     ['after:execution', { text: 'a' }, '"text" is not known; after:execution may answer nothing'],
     ['before:llm', { modified: {} }, '"modified" is not known; before:llm may answer model, settings, instructions, skip, block'],
     ['before:llm', { constructor: 1 }, '"constructor" is not known'],
-    ['before:llm', { model: '' }, 'model must be a text with words in it'],
+    ['before:llm', { model: '' }, 'model must be a string that is not blank'],
     ['before:llm', { settings: { temperature: 9 } }, 'settings.temperature must be a number from 0 to 2'],
     ['before:llm', { settings: [] }, 'settings must be an object'],
     ['before:llm', { skip: 1 }, 'skip must be true or false'],
-    ['before:llm', { block: true }, 'block must be a text with words in it; it is true'],
-    ['before:llm', { block: ' ' }, 'block must be a text with words in it; it is " "'],
-    ['before:llm', { block: null }, 'block must be a text'],
+    ['before:llm', { block: true }, 'block must be a string that is not blank; it is true'],
+    ['before:llm', { block: ' ' }, 'block must be a string that is not blank; it is " "'],
+    ['before:llm', { block: null }, 'block must be a string'],
     ['before:execution', { messages: 'hello' }, 'messages must be a list'],
     ['before:execution', { messages: ['a', ''] }, 'messages [1]: the input is empty'],
-    ['after:llm', { text: 5 }, 'text must be a text'],
+    ['after:llm', { text: 5 }, 'text must be a string'],
     ['before:tool', { args: '{}' }, 'args must be an object'],
     ['before:tool', { args: [] }, 'args must be an object'],
     ['before:tool', { mockResult: 5n }, "it can't be written as JSON"],
     ['after:tool', { content: 5n }, "it can't be written as JSON"],
-    ['check:completion', { prompt: '' }, 'prompt must be a text with words in it'],
+    ['check:completion', { prompt: '' }, 'prompt must be a string that is not blank'],
     ['pause:check', { pause: 'yes' }, 'pause must be true or false'],
     ['approve:tool', { ask: true }, 'ask must be an object that says how people are asked'],
     ['approve:tool', { ask: { group: 'finance' } }, 'ask has "group", which is not known; known are reason, users, groups'],
@@ -70,13 +70,9 @@ describe('an answer', () => {
       { ask: { groups: [] } },
       'ask has groups, which must be a list of names, each of at most 200 characters and none of them invisible; it is []',
     ],
-    ['approve:tool', { ask: { reason: '' } }, 'ask has reason, which must be a text'],
+    ['approve:tool', { ask: { reason: '' } }, 'ask has reason, which must be a string'],
     ['approve:tool', { ask: { approvers: 0 } }, 'ask has approvers, which must be a whole number above 0'],
-    [
-      'approve:tool',
-      { ask: { users: ['dana', 'dana'], approvers: 2 } },
-      'ask wants 2 approvers, and names 1 users who may be one and no group',
-    ],
+    ['approve:tool', { ask: { users: ['dana', 'dana'], approvers: 2 } }, 'ask needs 2 approvers, but names only 1 users and no group'],
     ['approve:tool', { ask: { deadlineMs: 0 } }, 'ask has deadlineMs'],
     ['approve:tool', { ask: { deadlineMs: 0.5, onDeadline: ['ask-again'] } }, 'ask has deadlineMs, which must be milliseconds from 1'],
     ['approve:tool', { ask: { deadlineMs: 1e20 } }, 'ask has deadlineMs'],
@@ -86,10 +82,10 @@ describe('an answer', () => {
     ['approve:tool', { ask: { remember: [{ tool: 'shell', exact: true }] } }, 'ask has remember'],
     ['approve:tool', { stop: true }, 'stop goes with approved: false'],
   ])('of %s may not be %p', (name, answer, problem) => {
-    expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });
+    expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned an invalid answer: ${problem}`) });
   });
 
-  test('is nonsense where it has no end, and no more of it is looked at than an answer may have', () => {
+  test('is invalid if it has no end, and no more of it is read than an answer may have', () => {
     let read = 0;
     const row = { toJSON: () => `row ${++read} of some length` };
     expect(answerOf('before:execution', { messages: Array(5_000_000).fill(row) })).toEqual({
@@ -104,7 +100,7 @@ describe('an answer', () => {
     expect(answerOf('before:tool', { skip: true, mockResult: Array(5_000_000).fill('row') })).toHaveProperty('answer.mockResult');
   });
 
-  test('is nonsense where it has more bytes than a payload takes', () => {
+  test('is invalid if it has more bytes than a payload can hold', () => {
     const much: [HookName, object, string][] = [
       ['before:llm', { block: 'x'.repeat(5_000) }, 'block has 5002 bytes; at most 4000'],
       ['before:execution', { messages: Array(4).fill('x'.repeat(500_000)) }, 'messages has 2000013 bytes; at most 1500000'],
@@ -112,11 +108,11 @@ describe('an answer', () => {
       ['before:tool', { args: { a: 'x'.repeat(500_000) } }, 'args has 500008 bytes; at most 500000'],
     ];
     for (const [name, answer, problem] of much) {
-      expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned nonsense: ${problem}`) });
+      expect(answerOf(name, answer)).toEqual({ error: expect.stringContaining(`returned an invalid answer: ${problem}`) });
     }
   });
 
-  test('that can not be written down is nonsense, not a failure of the step', () => {
+  test('that can not be serialized is invalid, not a failure of the step', () => {
     const circle: Record<string, unknown> = {};
     circle.args = circle;
     const trap = {
@@ -138,14 +134,14 @@ describe('an answer', () => {
     expect(Buffer.byteLength(answer.mockResult)).toBeLessThanOrEqual(50 * 1024);
   });
 
-  test('is its own copy: what the hook does to it afterwards changes nothing', () => {
+  test('is a copy: later changes by the hook have no effect', () => {
     const args = { list: [1] };
     const { answer } = answerOf('before:tool', { args }) as { answer: { args: typeof args } };
     args.list.push(2);
     expect(answer.args).toEqual({ list: [1] });
   });
 
-  test('of any kind is an answer of plain JSON that fits into a payload, or nonsense, and never throws', () => {
+  test('of any kind is plain JSON that fits into a payload, or invalid, and never throws', () => {
     const fields = ['messages', 'text', 'args', 'skip', 'mockResult', 'content', 'approved', 'ask', 'stop', 'reason', 'block', 'prompt'];
     const any = fc.oneof(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }),
@@ -154,7 +150,7 @@ describe('an answer', () => {
     fc.assert(
       fc.property(fc.constantFrom(...hookNames), any, (name, value) => {
         const checked = answerOf(name, value);
-        if ('error' in checked) return expect(checked.error).toMatch(/^returned nonsense: /);
+        if ('error' in checked) return expect(checked.error).toMatch(/^returned an invalid answer: /);
         expect(JSON.parse(JSON.stringify(checked.answer))).toEqual(checked.answer);
       }),
       { numRuns: 500 },

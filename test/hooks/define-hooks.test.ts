@@ -15,7 +15,7 @@ function problemsOf(definitions: object, options?: object): string[] {
   throw new Error('it was defined');
 }
 
-test('hooks are named by their place, or as they wish', () => {
+test('hooks are named by their position, or by an id of their own', () => {
   const hooks = defineHooks({
     'before:llm': [nothing, { id: 'budget', run: nothing }, { run: nothing }],
     'on:event': nothing,
@@ -32,7 +32,7 @@ test('hooks are frozen, and their lists of ids are copies', () => {
   expect(hooks.ids()).toEqual({ 'before:llm': ['before:llm#1'] });
 });
 
-test('a hook of every name is taken', () => {
+test('a hook of every name is accepted', () => {
   expect(Object.keys(defineHooks(Object.fromEntries(hookNames.map((name) => [name, nothing]))).ids())).toEqual([...hookNames]);
 });
 
@@ -50,15 +50,18 @@ test('a hook that is a method keeps its object', async () => {
   expect(guard.seen).toBe(1);
 });
 
-describe('[A123] hooks that can not work are refused when they are defined', () => {
+describe('[A123] invalid hooks are refused when they are defined', () => {
   test('more than ten of a name', () => {
     expect(Object.keys(defineHooks({ 'before:llm': Array(10).fill(nothing) }).ids())).toEqual(['before:llm']);
     expect(problemsOf({ 'before:llm': Array(11).fill(nothing) })).toEqual(['- before:llm: has 11 hooks; at most 10']);
   });
 
-  test.each([['a text'], [42], [null], [{ timeoutMs: 5 }], [{ run: 'a text' }], [[[nothing]]]])('no function: %j', (given) => {
-    expect(problemsOf({ 'before:llm': given })).toEqual([expect.stringMatching(/^- before:llm\[0\].*: is not a function/)]);
-  });
+  test.each([['a text'], [42], [null], [{ timeoutMs: 5 }], [{ run: 'a text' }], [[[nothing]]]])(
+    'a value that is not a function: %j',
+    (given) => {
+      expect(problemsOf({ 'before:llm': given })).toEqual([expect.stringMatching(/^- before:llm\[0\].*: is not a function/)]);
+    },
+  );
 
   test.each([
     ['beforeLLM', 'before:llm'],
@@ -91,7 +94,7 @@ describe('[A123] hooks that can not work are refused when they are defined', () 
     expect(problemsOf({ 'before:llm': { run: nothing, timeoutMs } })).toEqual([expect.stringContaining('before:llm[0].timeoutMs: is ')]);
   });
 
-  test('timeouts that are too long together, where the hooks run one after another', () => {
+  test('timeouts that are too long together, if the hooks run one after another', () => {
     const slow = { run: nothing, timeoutMs: 300_000 };
     expect(problemsOf({ 'before:llm': [slow, slow] })).toEqual([expect.stringContaining('before:llm: its hooks may take 600000 ms')]);
     expect(defineHooks({ 'before:llm': [slow, slow] }, { parallel: true }).ids()).toHaveProperty('before:llm');
@@ -110,13 +113,13 @@ describe('[A123] hooks that can not work are refused when they are defined', () 
     ]);
   });
 
-  test('all that is wrong is said at once', () => {
+  test('all problems are reported together', () => {
     expect(problemsOf({ beforeLlm: nothing, 'after:llm': { run: 1, timeoutMs: 0, failure: 'x' } }, { parallel: 1, max: 1 })).toHaveLength(
       6,
     );
   });
 
-  test.each([[undefined], [null], [nothing], [[]], ['before:llm']])('%p in place of the object of hooks', (definitions) => {
+  test.each([[undefined], [null], [nothing], [[]], ['before:llm']])('%p instead of the object of hooks', (definitions) => {
     expect(() => defineHooks(definitions as never)).toThrow(TypeError);
   });
 });

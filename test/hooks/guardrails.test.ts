@@ -21,7 +21,7 @@ describe('the guard on input', () => {
     for (const { answer } of [before, later]) expect(answer).toEqual(reason ? { block: expect.stringContaining(reason) } : {});
   });
 
-  test('does not let a conversation pass that it can not read', async () => {
+  test('stops a conversation that it can not read', async () => {
     const { reports } = await inputGuard.run('before:llm', inputs['before:llm'], hostWith());
     expect(reports).toEqual([expect.objectContaining({ id: 'transcript-guard', error: expect.any(String), mode: 'fail' })]);
   });
@@ -47,12 +47,12 @@ describe('the guard on tools', () => {
     expect((await toolGuard.run('approve:tool', discount(args), hostWith())).answer).toEqual(expected);
   });
 
-  test('refuses what it can not read', async () => {
+  test('refuses arguments that it can not read', async () => {
     const call = { id: 'c1', name: 'set_discount', arguments: '{' };
     expect((await toolGuard.run('approve:tool', { call }, hostWith())).answer).toMatchObject({ approved: false });
   });
 
-  test('keeps a discount within its days, and leaves other calls alone', async () => {
+  test('limits the days of a discount, and leaves other calls alone', async () => {
     const days = async (args: object) => (await toolGuard.run('before:tool', discount(args), hostWith())).answer;
     expect(await days({ percent: 10, days: 7 })).toEqual({});
     expect(await days({ percent: 10, days: 400 })).toEqual({ args: { percent: 10, days: 14 } });

@@ -6,7 +6,7 @@ export function hostWith(overrides: Partial<HookHost> = {}): HookHost {
 }
 
 export const call = { id: 'call-1', name: 'refund_order', arguments: '{"cents":5}' };
-const usage = { inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, reasoningTokens: 0 };
+const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 };
 
 /** An input for every name. */
 export const inputs: { [N in HookName]: HookInput[N] } = {

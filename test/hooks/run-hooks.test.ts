@@ -92,7 +92,7 @@ const broken = () => {
   throw new Error('no database');
 };
 
-test('hooks run on the worker, and are given their thread, the transcript, and what the worker was created with', async () => {
+test('hooks run on the worker, and get their thread, the transcript, and the dependencies of the worker', async () => {
   const made: string[] = [];
   dependencies = {
     db: ({ idempotencyKey, workspace, toolCallId }) => {
@@ -116,7 +116,7 @@ test('hooks run on the worker, and are given their thread, the transcript, and w
   expect(made).toEqual([`${seen?.threadId}/run-1/3/before:tool/call-1 / call-1`]);
 });
 
-test('an unknown dependency is the error of the hook that asked for it, and says what there is', async () => {
+test('an unknown dependency is the error of the hook that requested it, and lists those that exist', async () => {
   dependencies = { db: () => 1 };
   const { reports } = await run('pause:check', { 'pause:check': (_, ctx) => ctx.resolve<object>('bd') });
   expect(reports[0]?.error).toBe("Unknown dependency 'bd'. The worker was created with: db.");
@@ -125,7 +125,7 @@ test('an unknown dependency is the error of the hook that asked for it, and says
 test.each([
   ['in one execution', 0],
   ['also where the thread continued as new in between', 6],
-])('on:event reads the events it is told of, each once, %s', async (_, before) => {
+])('on:event reads the events of its range, each once, %s', async (_, before) => {
   let seen: number[] = [];
   const hook = async (_input: object, ctx: HookContext<'on:event'>) => {
     seen = (await ctx.events()).map(({ seq }) => seq);
@@ -135,12 +135,12 @@ test.each([
   expect(seen).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
 });
 
-test('[A125] hooks that failed too often are left out', async () => {
+test('[A125] hooks that failed too often are skipped', async () => {
   const { reports } = await run('pause:check', { 'pause:check': [broken, () => undefined] }, { disabled: ['pause:check#1'] });
   expect(reports.map(({ id }) => id)).toEqual(['pause:check#2']);
 });
 
-test('[A126] a hook whose failure ends the run fails the step for good, by name; the others have run, once', async () => {
+test('[A126] a hook whose failure ends the run fails the step without a retry, with its name; the others have run, once', async () => {
   const other = jest.fn(() => ({ text: 'kept' }));
   const error = await failure(run('after:llm', { 'after:llm': [{ id: 'guard', run: broken, failure: 'fail' }, other] }));
   expect(error).toMatchObject({ type: 'HookFailed', nonRetryable: true, message: "Hook 'guard' of after:llm failed: no database" });
@@ -156,7 +156,7 @@ test('[A126] a hook whose failure ends the run fails the step for good, by name;
   expect(other).toHaveBeenCalledTimes(1);
 });
 
-test('[A126] a hook whose failure warns or is ignored ends nothing, and the report says which', async () => {
+test('[A126] a hook whose failure warns or is ignored ends nothing, and the report names it', async () => {
   const { answer, reports } = await run('after:llm', {
     'after:llm': [broken, { run: broken, failure: 'ignore' }, () => ({ text: 'kept' })],
   });
@@ -173,7 +173,7 @@ test('[A135][B172] approve:tool refuses the call when a hook throws', async () =
   expect(answer).toEqual({ approved: false, reason: 'Permission check failed: no database' });
 });
 
-test('[A135] approve:tool refuses the call on a worker whose agent has no such hook any more', async () => {
+test('[A135] approve:tool refuses the call on a worker whose agent no longer has the hook', async () => {
   const { answer, reports } = await run('approve:tool', { 'before:llm': () => undefined });
   expect(answer).toEqual({
     approved: false,
@@ -183,7 +183,7 @@ test('[A135] approve:tool refuses the call on a worker whose agent has no such h
   expect(await run('before:tool', {})).toEqual({ answer: {}, reports: [] });
 });
 
-test('the content that after:tool puts in place of a result is shown to the model as a result would be', async () => {
+test('content with which after:tool replaces a result is shown to the model as a result would be', async () => {
   const answered = async (content: unknown) => {
     const { answer } = await run('after:tool', { 'after:tool': () => ({ content }) });
     return (answer as { content: string }).content;
@@ -195,7 +195,7 @@ test('the content that after:tool puts in place of a result is shown to the mode
   expect(long).toContain('bytes left out');
 });
 
-test('a cancel reaches the hook, and ends the step also where the hook does not heed it', async () => {
+test('a cancel reaches the hook, and ends the step even if the hook ignores it', async () => {
   const begun = gate<HookContext>();
   const hook = (_: object, ctx: HookContext<'before:llm'>) => {
     begun.open(ctx as HookContext);
@@ -208,7 +208,7 @@ test('a cancel reaches the hook, and ends the step also where the hook does not 
   expect(ctx.signal.aborted).toBe(true);
 });
 
-test('a transcript that can not be had is tried again, and is the error of the hook only in the end', async () => {
+test('a transcript that is not available is retried, and is the error of the hook only at the end', async () => {
   const attempts: string[] = [];
   const hook = async (_: object, ctx: HookContext<'approve:tool'>) => {
     attempts.push('asked');
@@ -218,12 +218,12 @@ test('a transcript that can not be had is tried again, and is the error of the h
   const { answer } = await run('approve:tool', { 'approve:tool': hook }, { stale: true });
   expect(answer).toEqual({
     approved: false,
-    reason: "Permission check failed: The transcript could not be had from the thread's workflow",
+    reason: "Permission check failed: The transcript could not be read from the thread's workflow",
   });
   expect(attempts).toHaveLength(3);
 });
 
-test('a hook that does without the transcript it could not have answers at once', async () => {
+test('a hook that works without the unavailable transcript answers immediately', async () => {
   const hook = (_: object, ctx: HookContext<'approve:tool'>) => ctx.messages().then(broken, () => ({ approved: true }));
   expect((await run('approve:tool', { 'approve:tool': hook }, { stale: true })).answer).toEqual({ approved: true });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { countErrors } from '../../src/core/hook-errors';
 import type { HookName } from '../../src/core/hooks';
+import type { AskPolicy } from '../../src/core/tool';
 import { defineHooks, type HookContext, type HookHost, type HooksOptions } from '../../src/hooks';
 import { call, gate, hostWith, inputs } from './hook-host';
 
@@ -16,7 +17,7 @@ const fail = () => {
 const modes = [{ parallel: false }, { parallel: true }];
 
 describe('hooks of one name', () => {
-  test('[A121] run in the order they were registered, each when the one before it has answered', async () => {
+  test('[A121] run in the order in which they were registered, each after the answer of the one before', async () => {
     const order: string[] = [];
     const slow = async () => {
       order.push('slow begins');
@@ -27,7 +28,7 @@ describe('hooks of one name', () => {
     expect(order).toEqual(['slow begins', 'slow ends', 'quick']);
   });
 
-  test('[A121] have their answers merged, the later over the earlier, field by field', async () => {
+  test('[A121] have their answers merged field by field, the later over the earlier', async () => {
     const { answer, reports } = await run('before:llm', [
       () => ({ model: 'a', instructions: 'Be brief.' }),
       () => ({ model: 'b', settings: { temperature: 1 } }),
@@ -41,7 +42,7 @@ describe('hooks of one name', () => {
     ]);
   });
 
-  test('[A121] are not asked any more once one of them says skip', async () => {
+  test('[A121] are not called after one of them returned skip', async () => {
     const later = jest.fn();
     const { answer, reports } = await run('before:tool', [() => ({ args: { a: 1 } }), () => ({ skip: true }), later]);
     expect(answer).toEqual({ args: { a: 1 }, skip: true });
@@ -49,7 +50,7 @@ describe('hooks of one name', () => {
     expect(later).not.toHaveBeenCalled();
   });
 
-  test('[A122] run all at once in parallel, and are merged in the order they were registered', async () => {
+  test('[A122] run concurrently in parallel mode, and are merged in the order in which they were registered', async () => {
     const gates = [gate<object>(), gate<object>()];
     let begun = 0;
     const gated = (at: number) => () => {
@@ -64,7 +65,7 @@ describe('hooks of one name', () => {
     expect(reports.map(({ id }) => id)).toEqual(['before:llm#1', 'before:llm#2']);
   });
 
-  test('[A121][A122] give the same answer one after another and all at once: that of the last who said so, up to the first skip', async () => {
+  test('[A121][A122] give the same answer sequentially and in parallel: that of the last hook that set the field, up to the first skip', async () => {
     const answers = fc.array(
       fc.record(
         {
@@ -92,20 +93,20 @@ describe('hooks of one name', () => {
     );
   });
 
-  test.each(modes)('[A124] run also where another throws, hangs or returns nonsense, which is reported: %j', async (options) => {
+  test.each(modes)('[A124] run even if another throws, hangs or returns an invalid answer, which is reported: %j', async (options) => {
     const hooks = [fail, { run: hang, timeoutMs: 20 }, () => 'yes', () => ({ text: 'kept' })];
     const { answer, reports } = await run('after:llm', hooks, {}, options);
     expect(answer).toEqual({ text: 'kept' });
     expect(reports).toEqual([
       { id: 'after:llm#1', durationMs: expect.any(Number), error: 'no database', mode: 'warn' },
       { id: 'after:llm#2', durationMs: expect.any(Number), error: 'did not answer within 20 ms', mode: 'warn' },
-      { id: 'after:llm#3', durationMs: expect.any(Number), error: 'returned nonsense: "yes" is not an object', mode: 'warn' },
+      { id: 'after:llm#3', durationMs: expect.any(Number), error: 'returned an invalid answer: "yes" is not an object', mode: 'warn' },
       { id: 'after:llm#4', durationMs: expect.any(Number), answered: ['text'] },
     ]);
     expect(reports[1]?.durationMs).toBeGreaterThanOrEqual(19);
   });
 
-  test('[A124] that were given up on are told by their signal, and are heard no more', async () => {
+  test('[A124] get an abort signal after their timeout, and their late answers are ignored', async () => {
     let ctx: HookContext | undefined;
     const late = gate<object>();
     const { answer, reports } = await run('after:llm', {
@@ -130,12 +131,12 @@ describe('hooks of one name', () => {
     [new TypeError(''), 'TypeError'],
     [{ message: 'from afar' }, 'from afar'],
     [new Error('x'.repeat(2_000)), `${'x'.repeat(499)}…`],
-  ])('say what went wrong whatever they throw: %p', async (thrown, words) => {
+  ])('report an error whatever they throw: %p', async (thrown, words) => {
     const { reports } = await run('pause:check', () => Promise.reject(thrown));
     expect(reports[0]?.error).toBe(words);
   });
 
-  test('[A125] that fail three times in a row are left out, until their count is taken back; a success begins anew', async () => {
+  test('[A125] that fail three times in a row are skipped until their count is reset; a success resets it', async () => {
     let healthy = false;
     const runs: string[] = [];
     const hooks = defineHooks({
@@ -162,14 +163,14 @@ describe('hooks of one name', () => {
     expect(await round()).toEqual(['shaky', 'steady']);
   });
 
-  test('[A125] that guard something are never left out: those whose failure ends the run, and approve:tool', async () => {
+  test('[A125] that guard something are never skipped: those whose failure ends the run, and approve:tool', async () => {
     const disabled = ['before:llm#1', 'approve:tool#1'];
     expect((await run('before:llm', { run: fail, failure: 'fail' }, { disabled })).reports).toHaveLength(1);
     expect((await run('approve:tool', fail, { disabled })).answer).toMatchObject({ approved: false });
   });
 
   test.each(['fail', 'warn', 'ignore'] as const)(
-    '[A126] report the failure mode %s with an error, and the others run all the same',
+    '[A126] report the failure mode %s with an error, and the others run nevertheless',
     async (failure) => {
       const { answer, reports } = await run('after:llm', [{ run: fail, failure }, () => ({ text: 'kept' })]);
       expect(answer).toEqual({ text: 'kept' });
@@ -180,7 +181,7 @@ describe('hooks of one name', () => {
     },
   );
 
-  test('[A127] run again each time they are asked', async () => {
+  test('[A127] run again each time they are called', async () => {
     let count = 0;
     const hooks = defineHooks({ 'before:execution': () => void (count += 1) });
     for (let i = 0; i < 3; i++) await hooks.run('before:execution', inputs['before:execution'], hostWith());
@@ -196,13 +197,13 @@ describe('hooks of one name', () => {
     ]);
   });
 
-  test('answer nothing where there are none', async () => {
+  test('give no answer if there are none', async () => {
     expect(await defineHooks({}).run('pause:check', {}, hostWith())).toEqual({ answer: {}, reports: [] });
   });
 });
 
 describe('cancel', () => {
-  test.each(modes)('ends the hooks at once with its reason, also those that do not heed it: %j', async (options) => {
+  test.each(modes)('ends the hooks immediately with its reason, even those that ignore it: %j', async (options) => {
     const cancel = new AbortController();
     const signals: AbortSignal[] = [];
     const later = jest.fn();
@@ -216,7 +217,7 @@ describe('cancel', () => {
     expect(later).not.toHaveBeenCalled();
   });
 
-  test('is no timeout, and no refusal, also of the last hook', async () => {
+  test('is neither a timeout nor a refusal, even for the last hook', async () => {
     const cancel = new AbortController();
     const hook = () => {
       cancel.abort(new Error('cancelled'));
@@ -225,13 +226,13 @@ describe('cancel', () => {
     await expect(run('approve:tool', hook, { signal: cancel.signal })).rejects.toThrow('cancelled');
   });
 
-  test('that came before asks no hook', async () => {
+  test('that came earlier calls no hook', async () => {
     const hook = jest.fn();
     await expect(run('pause:check', hook, { signal: AbortSignal.abort(new Error('cancelled')) })).rejects.toThrow('cancelled');
     expect(hook).not.toHaveBeenCalled();
   });
 
-  test('leaves no listener and no timer behind when a hook has answered', async () => {
+  test('leaves no listener and no timer behind after the answer of a hook', async () => {
     const { signal } = new AbortController();
     const [add, remove] = [jest.spyOn(signal, 'addEventListener'), jest.spyOn(signal, 'removeEventListener')];
     const clear = jest.spyOn(globalThis, 'clearTimeout');
@@ -243,21 +244,21 @@ describe('cancel', () => {
   });
 });
 
-describe('a hook is given', () => {
+describe('a hook receives', () => {
   const given = async (host: Partial<HookHost>, name: HookName = 'after:llm') => {
     let seen: HookContext | undefined;
     await run(name, (_: object, ctx: HookContext) => void (seen = ctx), host);
     return seen as HookContext;
   };
 
-  test('who, where and when', async () => {
+  test('its thread, its place and its time', async () => {
     const ctx = await given({ now: () => new Date(7) });
     expect(ctx).toMatchObject({ hook: 'after:llm', agent: 'support', threadId: 'thread-1', runId: 'run-1', turn: 3 });
     expect(ctx.signal.aborted).toBe(false);
     expect(ctx.now()).toEqual(new Date(7));
   });
 
-  test('what was answered before it, as a copy, and nothing in parallel', async () => {
+  test('the earlier answers, as a copy, and nothing in parallel', async () => {
     const seen: unknown[] = [];
     const look = (_: object, ctx: HookContext<'before:llm'>) => {
       seen.push(structuredClone(ctx.answer));
@@ -281,7 +282,7 @@ describe('a hook is given', () => {
     expect(inputs['before:tool'].call).toEqual(call);
   });
 
-  test('copies of the messages, read only when they are asked for', async () => {
+  test('copies of the messages, read only when they are requested', async () => {
     const messages = [{ id: 'm1', role: 'user' as const, content: 'hello' }];
     const read = jest.fn(async () => messages);
     const ctx = await given({ messages: read });
@@ -290,10 +291,10 @@ describe('a hook is given', () => {
     expect(mine).toEqual(messages);
     (mine[0] as { content: string }).content = 'spoilt';
     expect(messages[0]?.content).toBe('hello');
-    await expect((await given({})).messages()).rejects.toThrow("can't be had here");
+    await expect((await given({})).messages()).rejects.toThrow('is not available here');
   });
 
-  test('the events it is told of, and only on:event', async () => {
+  test('its range of events, for on:event only', async () => {
     const asked: number[][] = [];
     const events = async (from: number, to: number) => {
       asked.push([from, to]);
@@ -304,7 +305,7 @@ describe('a hook is given', () => {
     await expect((await given({ events })).events()).rejects.toThrow('this is after:llm');
   });
 
-  test('what the worker was created with', async () => {
+  test('the dependencies of the worker', async () => {
     const ctx = await given({ resolve: async (name) => `the ${name}` });
     expect(await ctx.resolve('db')).toBe('the db');
     await expect((await given({})).resolve('db')).rejects.toThrow("Dependency 'db'");
@@ -317,15 +318,15 @@ describe('approve:tool', () => {
   test.each([
     ['throws', fail, 'no database'],
     ['hangs', { run: hang, timeoutMs: 10 }, 'did not answer within 10 ms'],
-    ['says true, as if that were an answer', () => true, 'returned nonsense: true is not an object'],
-    ['approves in words', () => ({ approved: 'yes' }), 'returned nonsense: approved must be true or false; it is "yes"'],
+    ['says true, as if that were an answer', () => true, 'returned an invalid answer: true is not an object'],
+    ['approves in words', () => ({ approved: 'yes' }), 'returned an invalid answer: approved must be true or false; it is "yes"'],
     [
       'answers what is not known',
       () => ({ aproved: true }),
-      'returned nonsense: "aproved" is not known; approve:tool may answer approved, reason, ask, args, stop',
+      'returned an invalid answer: "aproved" is not known; approve:tool may answer approved, reason, ask, args, stop',
     ],
-    ['stops what it does not refuse', () => ({ approved: true, stop: true }), 'returned nonsense: stop goes with approved: false'],
-  ])('[A135][B172] refuses the call when it %s, whatever others say and whatever its failure mode', async (_, hook, words) => {
+    ['stops what it does not refuse', () => ({ approved: true, stop: true }), 'returned an invalid answer: stop goes with approved: false'],
+  ])('[A135][B172] refuses the call when it %s, whatever the answers of others and its failure mode', async (_, hook, words) => {
     for (const options of modes) {
       for (const failure of ['fail', 'warn', 'ignore']) {
         const broken = { ...(typeof hook === 'function' ? { run: hook } : hook), failure };
@@ -336,12 +337,12 @@ describe('approve:tool', () => {
     }
   });
 
-  test('lets a call run, and has no opinion when it answers nothing', async () => {
+  test('lets a call run, and gives no decision without an answer', async () => {
     expect((await run('approve:tool', approve)).answer).toEqual({ approved: true, reason: 'fine' });
     expect((await run('approve:tool', () => undefined)).answer).toEqual({});
   });
 
-  test('of several a refusal wins over people who are asked, and these over an approval, in any order', async () => {
+  test('of several a refusal overrides a request for approval, and this overrides an approval, in any order', async () => {
     const opinions = {
       refuse: { approved: false, reason: 'not on Sundays', stop: true },
       ask: { ask: { groups: ['finance'] } },
@@ -362,6 +363,59 @@ describe('approve:tool', () => {
         expect(typeof answer.reason).toBe(refused ? 'string' : 'undefined');
       }),
     );
+  });
+
+  test.each([
+    [{ groups: ['security'], approvers: 2 }, { reason: 'fyi' }, { groups: ['security'], approvers: 2, reason: 'fyi' }],
+    [
+      { users: ['dana'], reason: 'much' },
+      { groups: ['legal'], reason: 'abroad' },
+      { users: ['dana'], groups: ['legal'], reason: 'much; abroad' },
+    ],
+    [{ approvers: 3 }, { approvers: 2 }, { approvers: 3 }],
+    [
+      { deadlineMs: 9_000, onDeadline: ['approve'] },
+      { deadlineMs: 5_000, onDeadline: ['cancel'] },
+      { deadlineMs: 5_000, onDeadline: ['cancel'] },
+    ],
+    [
+      { deadlineMs: 5_000, onDeadline: ['approve'] },
+      { deadlineMs: 9_000, onDeadline: ['deny'] },
+      { deadlineMs: 5_000, onDeadline: ['deny'] },
+    ],
+    [{ deadlineMs: 5_000, onDeadline: ['approve'] }, {}, { deadlineMs: 5_000, onDeadline: ['deny'] }],
+    [
+      { deadlineMs: 5_000, onDeadline: ['approve'] },
+      { deadlineMs: 9_000, onDeadline: ['approve'] },
+      { deadlineMs: 5_000, onDeadline: ['approve'] },
+    ],
+    [{ remember: [{ tool: 'a' }, { tool: 'b' }] }, { remember: [{ tool: 'b' }, { tool: 'c' }] }, { remember: [{ tool: 'b' }] }],
+  ] as AskPolicy[][])(
+    'of two that have people asked, %j and %j, the strictest of both holds, in any order',
+    async (one, other, both = {}) => {
+      for (const options of modes) {
+        expect((await run('approve:tool', [() => ({ ask: one }), () => ({ ask: other })], {}, options)).answer).toEqual({ ask: both });
+        const { answer } = await run('approve:tool', [() => ({ ask: other }), () => ({ ask: one })], {}, options);
+        const { ask } = answer as { ask?: AskPolicy };
+        expect({ ...ask, reason: ask?.reason?.split('; ').sort() }).toEqual({ ...both, reason: both.reason?.split('; ').sort() });
+      }
+    },
+  );
+
+  test('refuses the call if the requirements of several hooks can’t be met together', async () => {
+    const { answer } = await run('approve:tool', [() => ({ ask: { approvers: 3 } }), () => ({ ask: { users: ['dana'] } })]);
+    expect(answer).toEqual({
+      approved: false,
+      reason: "Together, the approve:tool hooks ask in a way that can't be met: it needs 3 approvers, but names only 1 users and no group",
+    });
+  });
+
+  test('sees the arguments with which the hook before it replaced those of the model', async () => {
+    const edits = () => ({ args: { cents: 5 } });
+    const seen: string[] = [];
+    const looks = ({ call }: { call: { arguments: string } }) => void seen.push(call.arguments);
+    await run('approve:tool', [looks, edits, looks]);
+    expect(seen).toEqual([inputs['approve:tool'].call.arguments, '{"cents":5}']);
   });
 
   test('a refusal keeps its own reason, not that of an approval', async () => {

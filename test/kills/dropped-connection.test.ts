@@ -31,7 +31,7 @@ async function heardOfFor({ temporal }: LonghaulClient, id: string): Promise<num
   return begun.has(id) ? Number(call?.lastHeartbeatTime?.seconds ?? 0) - Number(call?.lastStartedTime?.seconds ?? 0) : 0;
 }
 
-test("a once call that runs while its worker's connections are dropped without a word for 20 s keeps its outcome, whenever it ends", async () => {
+test('a once call that runs while the connections of its worker are silently dropped for 20 s keeps its outcome, whenever it ends', async () => {
   const near = await startRig({ script, agents: [agent], workers: 0 });
   const way = await startProxy(near.address);
   closeBeforeServers(() => way.close());

@@ -1,6 +1,6 @@
 import { expectWhole, type KillableRun, killableRuns, positions } from '../workflows/killable-runs';
 
-test('[B189] a worker killed at every step of a run loses no turn and repeats no "once" tool, and another takes over by its heartbeats', async () => {
+test('[B189] a worker killed at every step of a run loses no turn and repeats no "once" tool, and another takes over after the heartbeat timeout', async () => {
   const runs = await killableRuns();
   const first = await runs.startWorker();
   const started: KillableRun[] = await Promise.all(positions.map((position) => runs.start(position)));
@@ -27,7 +27,7 @@ test('[B189] a worker killed at every step of a run loses no turn and repeats no
   for (const [position, ms] of Object.entries(tookOver)) expect({ position, inTime: ms < 25_000 }).toEqual({ position, inTime: true });
 }, 240_000);
 
-test('[B189] each step killed alone, the worker that does it and no other: the run goes on in the next process', async () => {
+test('[B189] if only the worker of one step is killed, the run continues in the next process', async () => {
   const runs = await killableRuns();
   let worker = await runs.startWorker();
   for (const position of positions) {
@@ -41,7 +41,7 @@ test('[B189] each step killed alone, the worker that does it and no other: the r
   }
 }, 600_000);
 
-test('[B189] workers killed again and again, at moments nobody chose, end every run right', async () => {
+test('[B189] workers killed again and again at random moments end every run correctly', async () => {
   const runs = await killableRuns();
   let worker = await runs.startWorker();
   let known = 0;
@@ -58,7 +58,7 @@ test('[B189] workers killed again and again, at moments nobody chose, end every 
       const ends = traces.filter((trace) => trace.tool === 'once' && trace.what === 'ends').length;
       const told = await run.thread.messages();
       const paid = told.find((m) => m.role === 'tool' && m.toolCallId === 'call_o');
-      // Told as unknown only where the kill may have come between the payment and its record.
+      // Reported as unknown only if the kill may have come between the payment and its record.
       const unknown = paid?.role === 'tool' && paid.isError;
       if (!unknown) known += 1;
       // Unknown: it ended before the kill and could not say so, or it did not end.

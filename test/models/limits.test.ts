@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import type { ModelAnswer, ModelFailure } from '../../src/models/model';
+import type { ModelAnswer, ModelDelta, ModelFailure } from '../../src/models/model';
 import { openAi } from '../../src/models/openai/client';
-import { safeWords } from '../../src/models/safe-words';
-import { timeSlices } from '../../src/models/time-slices';
+import { safeWords } from '../../src/models/wire/safe-words';
+import { timeSlices } from '../../src/models/wire/time-slices';
 
 let server: Server | undefined;
 afterEach(() => server?.close().closeAllConnections());
@@ -18,7 +18,10 @@ interface Call {
 }
 
 /** What a call to a server with this one answer comes to. */
-async function call(body: Iterable<string>, status = 200): Promise<Call> {
+async function call(
+  body: Iterable<string>,
+  { status = 200, onDelta }: { status?: number; onDelta?: (delta: ModelDelta) => void } = {},
+): Promise<Call> {
   let sent = 0;
   let closed: (isCut: boolean) => void;
   const isCut = new Promise<boolean>((resolve) => {
@@ -41,7 +44,7 @@ async function call(body: Iterable<string>, status = 200): Promise<Call> {
   const { port } = server.address() as AddressInfo;
   const request = { model: 'm', instructions: '', messages: [], tools: [], settings: {} };
   const end = await openAi({ baseUrl: `http://127.0.0.1:${port}` })
-    .call(request, { signal: new AbortController().signal })
+    .call(request, { signal: new AbortController().signal, onDelta })
     .catch((failure: ModelFailure) => failure);
   return { end, isCut: await isCut, sent };
 }
@@ -71,7 +74,7 @@ test.each<[string, () => Iterable<string>, string]>([
   [
     'data to be seen again',
     () => [1, 2, 3, 4, 5].map((index) => toolCall({ index, id: `c${index}`, extra_content: { a: kilobyte.repeat(90) } })),
-    'what it wants to see again has more than 400000 characters of JSON',
+    'its opaque data has more than 400000 characters of JSON',
   ],
   ['calls', manyCalls, 'its answer has more than 128 tool calls'],
   ['events that say nothing', () => forever('data: {}\n\n'.repeat(1_000)), 'its stream has more than 500000 events'],
@@ -85,6 +88,16 @@ test.each<[string, () => Iterable<string>, string]>([
     () => [`data: {"choices":${nested(1_000)}}\n\n`],
     'a piece of its stream has more than 100 levels of nesting',
   ],
+  ...['tool_calls', 'content', 'refusal', 'reasoning', 'reasoning_content'].map((field): [string, () => Iterable<string>, string] => [
+    `an event whose list of ${field} goes on`,
+    () => [event({ [field]: Array(1_001).fill({}) })],
+    'a list in an event of its stream has more than 1000 items',
+  ]),
+  [
+    'an event whose list of choices goes on',
+    () => [`data: {"choices":[${'{},'.repeat(600_000)}{}]}\n\n`],
+    'a list in an event of its stream has more than 1000 items',
+  ],
   [
     'arguments that come as a nested object',
     () => [event({ tool_calls: [{ index: 0, function: { name: 'f', arguments: JSON.parse(`{"a":${nested(1_000)}}`) } }] })],
@@ -97,70 +110,92 @@ test.each<[string, () => Iterable<string>, string]>([
     expect(end).toMatchObject({
       name: 'ModelFailure',
       kind: 'too-large',
-      message: expect.stringContaining(`sent more than a call takes: ${words}`),
+      message: expect.stringContaining(`exceeded a size limit: ${words}`),
     });
   },
   60_000,
 );
 
-test('of the body of an error no more is read than is looked at', async () => {
-  const { end, isCut, sent } = await call(forever(kilobyte, '{"error":{"message":"Out of cheese. '), 500);
+test('of the body of an error no more is read than is used', async () => {
+  const { end, isCut, sent } = await call(forever(kilobyte, '{"error":{"message":"Out of cheese. '), { status: 500 });
   expect(end).toMatchObject({ kind: 'server', message: expect.stringContaining('failed (500)') });
   expect(isCut).toBe(true);
   // What the sockets between them hold, too.
   expect(sent).toBeLessThan(20_000_000);
 });
 
-test('the body of an error that is nested deeply is told as it is', async () => {
-  const { end } = await call([`{"error":{"message":${nested(20_000)}}}`], 400);
+test('the body of an error that is deeply nested is reported as text', async () => {
+  const { end } = await call([`{"error":{"message":${nested(20_000)}}}`], { status: 400 });
   expect(end).toMatchObject({ kind: 'bad-request', details: { status: 400 } });
 });
 
-test('an answer that stays within the limits is one, in however many pieces it comes', async () => {
+test('an answer within the limits is accepted, in however many pieces it arrives', async () => {
   const pieces = [...Array(40_000).keys()].map((i) => event({ content: `${i % 10}` }));
   const { end } = await call([...pieces, finish]);
-  expect(end).toMatchObject({ finishReason: 'stop', text: expect.stringMatching(/^(0123456789){4000}$/) });
+  expect(end).toMatchObject({ finishReason: 'stop', parts: [{ text: expect.stringMatching(/^(0123456789){4000}$/) }] });
 });
 
-test('arguments that come in many pieces, each with the name of the tool, cost one look at each', async () => {
+test('arguments in many pieces, each with the name of the tool, are processed once per piece', async () => {
   const parse = jest.spyOn(JSON, 'parse');
   const piece = (text: string) => event({ tool_calls: [{ function: { name: 'f', arguments: text } }] });
   const text = `{"a":"${'{}'.repeat(5_000)}"}`;
   const { end } = await call([...[...text].map(piece), finish]);
-  expect(end).toMatchObject({ toolCalls: [{ name: 'f', arguments: text }] });
+  expect(end).toMatchObject({ parts: [{ name: 'f', arguments: text }] });
   const parsed = parse.mock.calls.reduce((sum, [json]) => sum + String(json).length, 0);
   parse.mockRestore();
   // The events themselves, and the arguments a few times: not once with each piece.
   expect(parsed).toBeLessThan(20 * piece('x').length * text.length);
 });
 
-describe('the words of a provider', () => {
+test('an event shows its addition to a call once, in however many fragments it arrives, and nothing if it adds nothing', async () => {
+  const piece = (index: number, text: string) => ({ index, function: { arguments: text } });
+  const deltas: ModelDelta[] = [];
+  const body = [
+    toolCall({ index: 0, id: 'a', function: { name: 'f', arguments: '' } }),
+    event({ tool_calls: [piece(0, '{"x'), { index: 1, id: 'b' }, piece(0, '":1'), piece(0, '}'), { index: 1, function: { name: 'g' } }] }),
+    event({ tool_calls: Array(1_000).fill({ index: 1 }) }),
+    finish,
+  ];
+  const { end } = await call(body, { onDelta: (delta) => deltas.push(delta) });
+  expect(end).toMatchObject({ parts: [{ arguments: '{"x":1}' }, { id: 'b', name: 'g', arguments: '' }] });
+  expect(deltas).toEqual([
+    { type: 'tool-call', index: 0, id: 'a', name: 'f' },
+    { type: 'tool-call', index: 0, arguments: '{"x":1}' },
+    { type: 'tool-call', index: 1, id: 'b', name: 'g' },
+  ]);
+});
+
+describe('a message of a provider', () => {
   test.each([
     ['a word that looks like the beginning of an id again and again', 'requestid'.repeat(200_000)],
     ['half a key again and again', 'sk-'.repeat(600_000)],
     ['titles that do not end', '<title'.repeat(300_000)],
     ['spaces', `api key provided:${' '.repeat(1_800_000)}`],
-  ])('are looked at in no time: %s', (_what, words) => {
+  ])('is processed quickly: %s', (_what, words) => {
     const began = process.cpuUsage();
-    expect(safeWords(words, 'a-key-of-mine', 300).length).toBeLessThanOrEqual(300);
+    expect(safeWords(words, ['a-key-of-mine'], 300).length).toBeLessThanOrEqual(300);
     const { user } = process.cpuUsage(began);
     expect(user / 1_000).toBeLessThan(1_000);
   });
 
-  test('hide a key that stands where they are cut', () => {
+  test('hides a key at the place where the message is cut', () => {
     for (let before = 15_900; before < 16_010; before++) {
-      expect(safeWords(`${' '.repeat(before)}secret-key-0123456789`, 'secret-key-0123456789', 300)).not.toContain('secret');
+      expect(safeWords(`${' '.repeat(before)}secret-key-0123456789`, ['secret-key-0123456789'], 300)).not.toContain('secret');
     }
   });
 
-  test('hide the id of a request only where it has a digit', () => {
-    expect(safeWords("request id: 'ab-12-cd' request identity Request-ID abc123def", undefined, 300)).toBe(
+  test('hides a whole key whose beginning is another key', () => {
+    expect(safeWords('given: secret-key-0123456789', ['secret-key', 'secret-key-0123456789'], 300)).toBe('given: [key]');
+  });
+
+  test('hides the id of a request only if it contains a digit', () => {
+    expect(safeWords("request id: 'ab-12-cd' request identity Request-ID abc123def", [], 300)).toBe(
       'request id: [request] request identity Request-ID [request]',
     );
   });
 });
 
-test('long work lets others have a turn', async () => {
+test('long work does not block others', async () => {
   const slices = timeSlices();
   let turns = 0;
   const timer = setInterval(() => turns++, 1);

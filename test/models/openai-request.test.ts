@@ -1,23 +1,24 @@
 import type { ModelSettings } from '../../src/core/agent';
-import type { Message } from '../../src/core/message';
+import type { AnswerPart, Message } from '../../src/core/message';
 import { encodeRequest } from '../../src/models/openai/request';
+import { answerParts } from '../support/answer-parts';
 
 const tool = { name: 'add', description: 'Adds.', parameters: { type: 'object', properties: { a: { default: 1 } } } };
 const call = (id: string, args: string) => ({ id, name: 'add', arguments: args });
 const image = { type: 'image' as const, url: 'data:image/png;base64,AA==' };
 
 function build(messages: Message[], settings: ModelSettings = {}, tools = [tool], instructions = 'Be brief.') {
-  return JSON.parse(Buffer.from(encodeRequest({ model: 'm', instructions, messages, tools, settings }, 'max_tokens')).toString());
+  return JSON.parse(Buffer.from(encodeRequest({ model: 'm', instructions, messages, tools, settings }, 'compatible')).toString());
 }
 const user = (content: Extract<Message, { role: 'user' }>['content']): Message => ({ id: 'u', role: 'user', content });
-const assistant = (content: string, args: string[] = [], more: object = {}): Message => ({
-  id: 'a',
-  role: 'assistant',
-  content,
-  attempt: 1,
-  toolCalls: args.map((text, n) => call(`c${n}`, text)),
-  ...more,
-});
+const answer = (content: AnswerPart[]): Message => ({ id: 'a', role: 'assistant', content, attempt: 1 });
+const assistant = (text: string, args: string[] = []): Message =>
+  answer(
+    answerParts(
+      text,
+      args.map((one, n) => call(`c${n}`, one)),
+    ),
+  );
 const result = (id: string, content: Extract<Message, { role: 'tool' }>['content'], isError = false): Message => ({
   id,
   role: 'tool',
@@ -27,18 +28,25 @@ const result = (id: string, content: Extract<Message, { role: 'tool' }>['content
   isError,
 });
 
-test('[A47] without tools the request has neither tools nor tool_choice, which the API takes for none and refuses otherwise', () => {
+test('[A47] without tools the request has neither tools nor tool_choice, which the API treats as none and would otherwise refuse', () => {
   const body = build([user('hi')], { toolChoice: 'required' }, []);
   expect(body).not.toHaveProperty('tools');
   expect(body).not.toHaveProperty('tool_choice');
 });
 
-test('it always streams and asks for the usage', () => {
+test('hosted tools, which this API does not have, are refused and not left out', () => {
+  const request = { model: 'm', instructions: '', messages: [user('hi')], tools: [], settings: {}, hostedTools: [{ name: 'web-search' }] };
+  expect(() => encodeRequest(request, 'compatible')).toThrow(
+    "Chat Completions has no hosted tools, so not 'web-search' either. The providers openai-responses, anthropic and google have such tools.",
+  );
+});
+
+test('it always streams and requests the usage', () => {
   expect(build([user('hi')])).toMatchObject({ model: 'm', stream: true, stream_options: { include_usage: true } });
   expect(build([user('hi')], { providerOptions: { stream: false } }).stream).toBe(true);
 });
 
-test('the instructions come first, as the system message; none where there are none', () => {
+test('[A211] the instructions are the first message, a system message; without instructions there is none', () => {
   expect(build([user('hi')]).messages).toEqual([
     { role: 'system', content: 'Be brief.' },
     { role: 'user', content: 'hi' },
@@ -46,7 +54,20 @@ test('the instructions come first, as the system message; none where there are n
   expect(build([user('hi')], {}, [tool], '').messages).toEqual([{ role: 'user', content: 'hi' }]);
 });
 
-test('settings are mapped, and what is unset is not sent', () => {
+test.each([
+  ['openai', 'gpt-5-mini', 'developer'],
+  ['openai', 'o3', 'developer'],
+  ['openai', 'gpt-4o', 'system'],
+  ['compatible', 'openai/gpt-5-mini', 'system'],
+] as const)('[A211] for a server that is %s, the instructions of %s have the role %s', (dialect, name, role) => {
+  const request = { model: name, instructions: 'Be brief.', messages: [user('hi')], tools: [], settings: {} };
+  expect(JSON.parse(Buffer.from(encodeRequest(request, dialect)).toString()).messages).toEqual([
+    { role, content: 'Be brief.' },
+    { role: 'user', content: 'hi' },
+  ]);
+});
+
+test('settings are mapped, and unset ones are not sent', () => {
   expect(Object.keys(build([])).sort()).toEqual(['messages', 'model', 'stream', 'stream_options', 'tools']);
   expect(build([], { temperature: 0, maxTokens: 9, toolChoice: 'required' })).toMatchObject({
     temperature: 0,
@@ -54,22 +75,19 @@ test('settings are mapped, and what is unset is not sent', () => {
     tool_choice: 'required',
   });
   expect(build([], { toolChoice: { tool: 'add' } }).tool_choice).toEqual({ type: 'function', function: { name: 'add' } });
-  const bytes = encodeRequest(
-    { model: 'm', instructions: '', messages: [], tools: [], settings: { maxTokens: 9 } },
-    'max_completion_tokens',
-  );
+  const bytes = encodeRequest({ model: 'm', instructions: '', messages: [], tools: [], settings: { maxTokens: 9 } }, 'openai');
   const own = JSON.parse(Buffer.from(bytes).toString());
   expect(own).toMatchObject({ max_completion_tokens: 9 });
   expect(own).not.toHaveProperty('max_tokens');
 });
 
-test('provider options come last and win, and a null takes a field out', () => {
+test('provider options override fields, and null removes a field', () => {
   const body = build([], { temperature: 1, providerOptions: { temperature: 0.5, reasoning_effort: 'low', stream_options: null } });
   expect(body).toMatchObject({ temperature: 0.5, reasoning_effort: 'low' });
   expect(body).not.toHaveProperty('stream_options');
 });
 
-test('the schema of a tool is sent as it is, with no vendor conversion in between', () => {
+test('the schema of a tool is sent unchanged, without a vendor conversion', () => {
   expect(build([]).tools).toEqual([{ type: 'function', function: tool }]);
 });
 
@@ -83,10 +101,10 @@ test('parts of a user message become text and image parts; empty ones are droppe
     { type: 'image_url', image_url: { url: image.url } },
     { type: 'image_url', image_url: { url: image.url, detail: 'low' } },
   ]);
-  expect(body.messages[2].content).toBe('');
+  expect(body.messages).toHaveLength(2);
 });
 
-test('[A30] an answer with text and calls replays both, with the arguments exactly as the model wrote them', () => {
+test('[A30] an answer with text and calls is sent back with both, with the arguments exactly as the model wrote them', () => {
   const { messages } = build([assistant('so', ['{ "a":1 }']), result('c0', '1')]);
   expect(messages[1]).toEqual({
     role: 'assistant',
@@ -96,16 +114,22 @@ test('[A30] an answer with text and calls replays both, with the arguments exact
   expect(messages[2]).toEqual({ role: 'tool', tool_call_id: 'c0', content: '1' });
 });
 
-test('[A147] an answer of calls alone has null content, and an answer of nothing is left out', () => {
+test('[A147] an answer with only calls has null content, and an empty answer is left out', () => {
   expect(build([assistant('', ['{}'])]).messages[1].content).toBeNull();
   expect(build([user('a'), assistant(''), user('b')]).messages.map((message: any) => message.role)).toEqual(['system', 'user', 'user']);
 });
 
-test('a refusal is replayed as what the assistant said', () => {
-  expect(build([assistant('', [], { refusal: 'No.' })]).messages[1]).toEqual({ role: 'assistant', content: 'No.' });
+test('[A213] several calls without text are followed by their results and nothing else, with no empty user message', () => {
+  const { messages } = build([user('a'), assistant('', ['{}', '{}']), result('c0', '1'), result('c1', '2'), user('')]);
+  expect(messages.map((message: any) => message.role)).toEqual(['system', 'user', 'assistant', 'tool', 'tool']);
+  expect(messages[2].tool_calls).toHaveLength(2);
 });
 
-test('[A58] arguments that are no JSON object are replayed inside one, so that no server refuses the history', () => {
+test('a refusal is sent back as the text of the assistant', () => {
+  expect(build([answer([{ type: 'refusal', text: 'No.' }])]).messages[1]).toEqual({ role: 'assistant', content: 'No.' });
+});
+
+test('[A58] arguments that are not a JSON object are wrapped in one, so that no server refuses the history', () => {
   const { messages } = build([assistant('', ['', ' ', '{"a":', '[1]'])]);
   expect(messages[1].tool_calls.map((sent: any) => JSON.parse(sent.function.arguments))).toEqual([
     {},
@@ -115,7 +139,7 @@ test('[A58] arguments that are no JSON object are replayed inside one, so that n
   ]);
 });
 
-test('[A60] a failed tool result keeps its text, and an empty one says that it is', () => {
+test('[A60] a failed tool result keeps its text, and an empty one says that it is empty', () => {
   const { messages } = build([assistant('', ['{}', '{}']), result('c0', 'ENOENT', true), result('c1', '')]);
   expect(messages.slice(2).map((message: any) => message.content)).toEqual(['ENOENT', '(no output)']);
 });
@@ -141,7 +165,7 @@ test('[B144] images of tool results follow in one user message after all results
     'user',
   ]);
   expect(messages[2].content).toMatch(/^shot\n.*next message/);
-  expect(messages[4].content).toContain('2 images');
+  expect(messages[4].content).toContain('2 images or files');
   const parts = messages[5].content;
   expect(parts.map((part: any) => part.type)).toEqual(['text', 'image_url', 'text', 'image_url', 'image_url']);
   expect(parts[0].text).toContain('c0');
@@ -149,13 +173,32 @@ test('[B144] images of tool results follow in one user message after all results
   expect(messages[8].content).toHaveLength(2);
 });
 
-test('what a server hung on a call goes back with that call', () => {
+test('data that a server attached to a call is sent back with that call', () => {
   const extra = { google: { thought_signature: 's' } };
-  const { messages } = build([assistant('', ['{}', '{}'], { opaque: { toolCallExtras: [null, extra] } })]);
+  const { messages } = build([
+    answer([
+      { type: 'tool-call', ...call('c0', '{}') },
+      { type: 'tool-call', ...call('c1', '{}'), opaque: { extra_content: extra } },
+    ]),
+  ]);
   expect(messages[1].tool_calls.map((sent: any) => sent.extra_content)).toEqual([undefined, extra]);
 });
 
-test('a message is written once and sent the same with every turn, also beside others and beyond ASCII', () => {
+test('data that this API never gives, of a provider that had the model before, does not get into a request', () => {
+  const { messages } = build([
+    answer([
+      { type: 'reasoning', text: 'hidden', opaque: { field: 'tool_calls' } },
+      { type: 'tool-call', ...call('c0', '{}'), opaque: { id: 'other', secret: 's' } },
+    ]),
+  ]);
+  expect(messages[1]).toEqual({
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c0', type: 'function', function: { name: expect.any(String), arguments: '{}' } }],
+  });
+});
+
+test('a message is encoded once and sent the same with every turn, also with others and beyond ASCII', () => {
   const messages = [user('größe 😀 "quoted"'), assistant('', ['{"a":1}']), result('c0', 'line\nline'), assistant('', []), user('again')];
   const first = build(messages.slice(0, 3));
   const later = build(messages);
@@ -164,15 +207,15 @@ test('a message is written once and sent the same with every turn, also beside o
   expect(build(messages)).toEqual(later);
 });
 
-test('messages of the provider options take the place of the transcript', () => {
+test('messages in the provider options replace the transcript', () => {
   const own = [{ role: 'user', content: 'mine' }];
   expect(build([user('hi')], { providerOptions: { messages: own } }).messages).toEqual(own);
 });
 
-test('a call and its result are sent under the id that the provider gave the call, also where the result brings an image', () => {
-  const answer = assistant('', [], { toolCalls: [{ ...call('call_ours', '{}'), providerId: 'c7' }] });
+test('a call and its result are sent under the id that the provider assigned, also if the result contains an image', () => {
+  const asked = answer(answerParts('', [{ ...call('call_ours', '{}'), providerId: 'c7' }]));
   const shown = result('call_ours', [{ type: 'text', text: 'see' }, image]);
-  const { messages } = build([user('hi'), answer, shown, user('and?')]);
+  const { messages } = build([user('hi'), asked, shown, user('and?')]);
   expect(messages[2].tool_calls).toMatchObject([{ id: 'c7' }]);
   expect(messages[3]).toMatchObject({ role: 'tool', tool_call_id: 'c7' });
   expect(messages[4].content[0].text).toBe('From the result of add (call c7):');

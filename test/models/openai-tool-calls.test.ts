@@ -68,7 +68,7 @@ test('[A27] [A28] any splitting and any interleaving of any calls assembles the 
   );
 });
 
-test('by the book: id and name first, arguments in pieces, calls side by side', () => {
+test('regular: id and name first, arguments in pieces, interleaved calls', () => {
   expect(
     assemble([
       piece(0, 'a', 'get', ''),
@@ -102,7 +102,7 @@ test('without an id, the index is enough', () => {
   );
 });
 
-test('parallel calls that all have index 0 stay apart', () => {
+test('parallel calls that all have index 0 are kept apart', () => {
   expect(assemble([piece(0, 'a', 'get', '{"x":1}'), piece(0, 'b', 'put', '{"y":2}')])).toEqual(two);
 });
 
@@ -114,7 +114,7 @@ test('id and name repeated with every piece count once', () => {
   expect(assemble([piece(undefined, 'a', 'get', '{"x"'), piece(undefined, 'a', 'get', ':1}')])).toEqual(two.slice(0, 1));
 });
 
-test('a name of two equal halves is told from a repeated one by the tools there are', () => {
+test('a name of two equal halves is distinguished from a repeated one by the list of tools', () => {
   expect(assemble([piece(0, 'a', 'ha'), piece(0, undefined, 'ha', '{}')], ['haha'])[0]?.name).toBe('haha');
   expect(assemble([piece(0, 'a', 'ha'), piece(0, undefined, 'ha', '{}')], ['ha'])[0]?.name).toBe('ha');
 });
@@ -123,14 +123,15 @@ test('[A44] a call without arguments has empty ones', () => {
   expect(assemble([piece(0, 'a', 'get'), piece(1, 'b', 'put', '')]).map((call) => call.arguments)).toEqual(['', '']);
 });
 
-test('arguments sent as an object become its JSON, and nonsense is passed over', () => {
+test('arguments sent as an object become its JSON, and invalid ones are ignored', () => {
   expect(assemble([null as never, 'x' as never, { index: 0, id: 'a', function: { name: 'get', arguments: { x: 1 } } }])).toEqual(
     two.slice(0, 1),
   );
 });
 
-test('each fragment says what it added, under the place of its call', () => {
+test('each fragment reports its addition, under the index of its call', () => {
   const assembly = assembleToolCalls([]);
   expect(assembly.take(piece(5, 'a', 'get', ''))).toEqual({ type: 'tool-call', index: 0, id: 'a', name: 'get' });
   expect(assembly.take(piece(5, 'a', 'get', '{}'))).toEqual({ type: 'tool-call', index: 0, arguments: '{}' });
+  expect(assembly.take(piece(5, 'a', 'get', ''))).toBeUndefined();
 });

@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import type { Usage } from '../../src/core/message';
 import { createPrices } from '../../src/models/prices';
 
-const usageOf = (inputTokens: number, outputTokens: number, cachedInputTokens = 0): Usage => ({
+const usageOf = (inputTokens: number, outputTokens: number, cachedInputTokens = 0, cacheWriteTokens = 0): Usage => ({
   inputTokens,
   cachedInputTokens,
+  cacheWriteTokens,
   outputTokens,
   reasoningTokens: 0,
 });
@@ -16,16 +17,22 @@ const mine = { inputPerMillion: 2, cachedInputPerMillion: 0.5, outputPerMillion:
 describe('what a model costs', () => {
   const prices = createPrices();
 
-  test('[B191] is known by its name and provider', () => {
+  test('[B191] is found by the name and provider of the model', () => {
     // 1.25 $ a million in, 10 $ out.
     expect(prices.cost('gpt-5', 'openai', usageOf(1e6, 1e6))).toBeCloseTo(11.25, 6);
     expect(prices.cost('gpt-5-mini-2025-08-07', 'openai', usageOf(1e6, 0))).toBeCloseTo(0.25, 6);
     expect(prices.contextWindow('gpt-5', 'openai')).toBe(400_000);
   });
 
-  test('input that was cached is part of the input, and cheaper', () => {
+  test('cached input is part of the input, and cheaper', () => {
     expect(prices.cost('gpt-5', 'openai', usageOf(1e6, 0, 1e6))).toBeCloseTo(0.125, 6);
     expect(prices.cost('gpt-5', 'openai', usageOf(1e6, 0, 5e5))).toBeCloseTo(0.6875, 6);
+  });
+
+  test('input that is written to the cache costs the price of its provider', () => {
+    // 3 $ a million in, 0.3 $ read, 3.75 $ written.
+    expect(prices.cost('claude-sonnet-4-5', 'anthropic', usageOf(1e5, 0, 0, 1e5))).toBeCloseTo(0.375, 6);
+    expect(prices.cost('claude-sonnet-4-5', 'anthropic', usageOf(1e5, 0, 5e4, 5e4))).toBeCloseTo(0.015 + 0.1875, 6);
   });
 
   test.each([
@@ -44,13 +51,13 @@ describe('what a model costs', () => {
     ['more cached than sent', usageOf(1e6, 0, 2e6), 0.125],
     ['less than nothing', usageOf(-5, -5, -5), 0],
     ['no numbers', usageOf(Number.NaN, undefined as never, null as never), 0],
-  ])('a provider that counts oddly gets a cost still: %s', (_what, usage, dollars) => {
+  ])('a provider with unusual counts still gets a cost: %s', (_what, usage, dollars) => {
     expect(prices.cost('gpt-5', 'openai', usage)).toBeCloseTo(dollars, 6);
   });
 });
 
 describe('prices of one’s own', () => {
-  test('win over the list, and add to it', () => {
+  test('override the list, and add to it', () => {
     const prices = createPrices({ overrides: { 'openai/gpt-5': mine, 'local/meta/llama-3': { inputPerMillion: 0, outputPerMillion: 0 } } });
     expect(prices.cost('gpt-5', 'openai', usageOf(1e6, 1e6, 5e5))).toBeCloseTo(1 + 0.25 + 8, 9);
     expect(prices.contextWindow('gpt-5', 'openai')).toBe(32_000);
@@ -59,7 +66,7 @@ describe('prices of one’s own', () => {
     expect(prices.cost('gpt-5-mini', 'openai', usageOf(1e6, 0))).toBeCloseTo(0.25, 6);
   });
 
-  test('where a cached token has no price of its own it costs as any other', () => {
+  test('a cached token without a price of its own costs as much as any other', () => {
     const prices = createPrices({ overrides: { 'acme/one': { inputPerMillion: 3, outputPerMillion: 0 } } });
     expect(prices.cost('one', 'acme', usageOf(1e6, 0, 1e6))).toBeCloseTo(3, 9);
   });
@@ -72,14 +79,14 @@ describe('prices of one’s own', () => {
     return path;
   };
 
-  test('may stand in a file', () => {
+  test('may be in a file', () => {
     const prices = createPrices({ overrides: written(JSON.stringify({ 'acme/one': mine })) });
     expect(prices.cost('one', 'acme', usageOf(0, 1e6))).toBe(8);
   });
 
-  test('a file that is not there, or no JSON, is named', () => {
+  test('a file that is missing, or not JSON, is named', () => {
     const gone = join(folder, 'gone.json');
-    expect(() => createPrices({ overrides: gone })).toThrow(`The file of prices "${gone}" can't be read: ENOENT`);
+    expect(() => createPrices({ overrides: gone })).toThrow(`The price file "${gone}" can't be read: ENOENT`);
     expect(() => createPrices({ overrides: written('{ "acme/one": ') })).toThrow(/prices\.json" is not JSON: /);
   });
 
@@ -88,14 +95,14 @@ describe('prices of one’s own', () => {
     ['a price in words', { 'acme/one': { ...mine, outputPerMillion: '8' } }, /- "acme\/one" "outputPerMillion": /],
     ['half a price', { 'acme/one': { inputPerMillion: 1 } }, /- "acme\/one" "outputPerMillion": /],
     ['a misspelt field', { 'acme/one': { ...mine, perMillion: 1 } }, /- "acme\/one": .*"perMillion"/],
-    ['no provider', { one: mine }, /- "one": is no 'provider\/model'/],
+    ['no provider', { one: mine }, /- "one": is not of the form 'provider\/model'/],
     ['a window of nothing', { 'acme/one': { ...mine, contextWindow: 0 } }, /- "acme\/one" "contextWindow": /],
     ['a list', [mine], /It must be \{ "provider\/model"/],
     ['nothing', null, /It must be \{ "provider\/model"/],
   ])('%s is refused, in a file and in code', (_what, overrides, message) => {
     expect(() => createPrices({ overrides: overrides as never })).toThrow(message);
     expect(() => createPrices({ overrides: written(JSON.stringify(overrides)) })).toThrow(message);
-    expect(() => createPrices({ overrides: written(JSON.stringify(overrides)) })).toThrow(/^The file of prices ".*" is not right/);
+    expect(() => createPrices({ overrides: written(JSON.stringify(overrides)) })).toThrow(/^The price file ".*" is not valid/);
   });
 });
 

@@ -10,10 +10,15 @@ export function toFile(history: unknown): string {
   return `${JSON.stringify(plain, withoutPlace)}\n`;
 }
 
-/** Where it was recorded is nobody's business and no part of what happened. */
+/** The place of the recording is removed, because it is private and not part of what happened. */
 function withoutPlace(key: string, value: unknown): unknown {
   if (key === 'identity') return 'recorded';
   return key === 'stackTrace' ? undefined : value;
+}
+
+/** The run whose history, or a part of it, is in a file. */
+export function nameOf(file: string): string {
+  return file.replace(/(-\d+)?\.json$/, '');
 }
 
 /** For `Worker.runReplayHistories`; the class is not among the types of the packages that we depend on. */

@@ -103,7 +103,7 @@ const idle = (thread: Thread) =>
     30_000,
   );
 
-/** Runs that between them go through every command that the workflow gives the server. By name; told apart by what the user says. */
+/** Runs that together use every command that the workflow sends to the server, by name. The user message identifies the run. */
 export const representativeRuns: Record<string, RepresentativeRun> = {
   words: { replies: () => say('Hello.') },
   tools: {
@@ -289,4 +289,18 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
     },
   },
   chain: { short: true, replies: ({ turn }) => (turn < 8 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')) },
+  compacted: {
+    short: true,
+    replies: ({ turn }) => (turn < 8 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')),
+    act: async (thread) => void (await thread.compact({ by: 'dana', reason: 'it is long' })),
+  },
+  waited: {
+    short: true,
+    replies: ({ turn }) =>
+      turn === 8 ? say('done') : callTools([{ name: turn === 1 ? 'asked' : 'pure', args: { n: turn }, id: `call_${turn}` }]),
+    async act(thread) {
+      await waiting(thread);
+      await thread.approve('call_1');
+    },
+  },
 };

@@ -42,6 +42,12 @@ const outside = [
     '~/x',
     '~root/x',
     '$HOME',
+    "':/out/secret.txt'",
+    "':(top)out/secret.txt'",
+    "':(literal)out.txt'",
+    'HEAD:out/secret.txt',
+    ':0:a.txt',
+    '::out.txt',
   ],
 ];
 const patterns = [

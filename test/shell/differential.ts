@@ -1,4 +1,4 @@
-import { createPermissions } from '../../src/tools/permissions';
+import { createPermissions } from '../../src/tools/permissions/permissions';
 import { someCommands } from './commands';
 import { type Free, runTraced, type Violation } from './trace';
 import { setTraps } from './traps';
@@ -7,7 +7,7 @@ export interface Differential {
   seed: number;
   /** How many commands that are free are run. */
   count: number;
-  /** Told after each batch. */
+  /** Called after each batch. */
   progress?(ran: number, generated: number): void;
 }
 
@@ -22,7 +22,7 @@ export interface Outcome {
 const batch = 250;
 const timeoutMs = 120_000;
 
-/** Runs commands that need nobody's leave among traps, and tells what they did that they were not to do. */
+/** Runs commands that need no approval among traps, and reports forbidden actions. */
 export function differential({ seed, count, progress = () => {} }: Differential): Outcome {
   const traps = setTraps();
   const seen = new Set<string>();

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { programName } from '../../src/tools/harmless-commands';
-import { readShellCommand } from '../../src/tools/shell-command';
+import { programName } from '../../src/tools/permissions/harmless-commands';
+import { readShellCommand } from '../../src/tools/permissions/shell-command';
 import type { Traps } from './traps';
 
 /** A command that is free, and whether it may write in the workspace. */
@@ -25,7 +25,7 @@ export function whyNoTrace(): string | undefined {
 
 const mark = '/longhaul-mark/';
 
-/** One after the other, each in a shell of its own that stands in the workspace; a file that does not exist marks where each begins. */
+/** Runs the commands one after another, each in its own shell in the workspace; a path that does not exist marks the beginning of each. */
 const driver = `i=0
 while IFS= read -r -d '' command <&9; do
   [ -e ${mark}$i ]

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { commandEnvironment } from '../../src/tools/shell-environment';
+import { commandEnvironment } from '../../src/tools/built-in/shell-environment';
 
 /** Settings of a repository that would run something, and that the environment of every command takes back. */
 const hostileSettings = (evil: string) => `
@@ -26,7 +26,7 @@ const hostileSettings = (evil: string) => `
 	x = !${evil}
 `;
 
-/** A workspace in which whatever is followed, run or written by mistake leaves a trace; beside it what no command may read. */
+/** A workspace in which any file that is followed, run or written by mistake leaves a trace; next to it are files that no command may read. */
 export interface Traps {
   base: string;
   workspace: string;

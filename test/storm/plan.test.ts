@@ -10,7 +10,7 @@ test('the same seed gives the same plan, another seed another', () => {
   expect(makePlan({ ...options, seed: 8 }).digest).not.toBe(makePlan(options).digest);
 });
 
-test('a plan has as many kills as are asked for, in order, within its time, and every kind of fault', () => {
+test('a plan has the requested number of kills, in order, within its time, and every kind of fault', () => {
   const { faults, threads } = makePlan(options);
   const kills = faults.reduce((sum, { kind }) => sum + (kind === 'kill' || kind === 'kill-at' ? 1 : kind === 'kill-all' ? 3 : 0), 0);
   expect(kills).toBe(90);
@@ -32,7 +32,7 @@ test('a plan without kills has none', () => {
   );
 });
 
-test('numbers drawn under other names are others, and within their bounds', () => {
+test('numbers with other names differ, and are within their bounds', () => {
   const drawn = Array.from({ length: 1_000 }, (_, i) => random(1, 'a', i).next());
   expect(new Set(drawn).size).toBeGreaterThan(990);
   expect(drawn.every((n) => n >= 0 && n < 1)).toBe(true);
@@ -40,7 +40,7 @@ test('numbers drawn under other names are others, and within their bounds', () =
   expect(random('x').between(3, 3)).toBe(3);
 });
 
-test('a storm that is named by its options is repeated by the command it prints', () => {
+test('the command that a storm prints repeats it', () => {
   const read = readOptions(['--minutes', '0.5', '--seed', '12']);
   expect(read).toEqual({ minutes: 0.5, seed: 12, kills: 5, workers: 3, plan: false });
   expect(readOptions(commandOf(read).split(' -- ')[1]?.split(' ') ?? [])).toEqual(read);
@@ -57,6 +57,6 @@ test.each([
   [['--kills', 'many'], /--kills "many"/],
   [['--workers', '1'], /from 2 to 16/],
   [['--storm'], /Use: npm run storm/],
-])('%j is refused in words that say what is wanted', (args, words) => {
+])('%j is refused with a message that says what is valid', (args, words) => {
   expect(() => readOptions(args)).toThrow(words);
 });

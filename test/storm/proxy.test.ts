@@ -56,7 +56,7 @@ async function spoken(words = 'hello ') {
 
 const quiet = (ms = 300) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('a good line passes everything both ways, and the end of it', async () => {
+test('a healthy proxy forwards everything both ways, including the end', async () => {
   const { socket, told } = await spoken();
   socket.end('bye');
   await until(
@@ -69,7 +69,7 @@ test('a good line passes everything both ways, and the end of it', async () => {
   );
 });
 
-test('a line with delay passes everything later, in order', async () => {
+test('a proxy with delay forwards everything later, in order', async () => {
   const { socket, told } = await spoken('');
   line.disturb('delay', 200);
   const began = Date.now();
@@ -81,7 +81,7 @@ test('a line with delay passes everything later, in order', async () => {
   expect(Date.now() - began).toBeGreaterThanOrEqual(390);
 });
 
-test('a line that holds passes nothing until it heals, and then all of it', async () => {
+test('a proxy with hold forwards nothing until heal, and then everything', async () => {
   const { socket, told } = await spoken();
   line.disturb('hold');
   socket.write('again');
@@ -94,7 +94,7 @@ test('a line that holds passes nothing until it heals, and then all of it', asyn
   );
 });
 
-test('a line that drops swallows without a word; what was open stays dead, and new connections work once it heals', async () => {
+test('a proxy with drop drops bytes silently; open connections stay dead, and new ones work after heal', async () => {
   const { socket, told } = await spoken();
   line.disturb('drop');
   const late = open();
@@ -107,7 +107,7 @@ test('a line that drops swallows without a word; what was open stays dead, and n
   expect(late.told).toEqual({ text: '', over: '' });
 });
 
-test('a line that cuts resets what is open, and takes new connections', async () => {
+test('a proxy with cut resets open connections, and accepts new ones', async () => {
   const { told } = await spoken();
   line.disturb('cut');
   await until(
@@ -117,7 +117,7 @@ test('a line that cuts resets what is open, and takes new connections', async ()
   await spoken('new');
 });
 
-test('a half-open line closes the far side and does not tell the near one', async () => {
+test('a half-open proxy closes the far side and does not notify the near one', async () => {
   const { socket, told } = await spoken();
   line.disturb('half-open');
   await until(
@@ -130,7 +130,7 @@ test('a half-open line closes the far side and does not tell the near one', asyn
   await spoken('new');
 });
 
-test('a line that refuses resets also new connections, until it heals', async () => {
+test('a proxy with refuse also resets new connections, until heal', async () => {
   const { told } = await spoken();
   line.disturb('refuse');
   await until(
@@ -143,7 +143,7 @@ test('a line that refuses resets also new connections, until it heals', async ()
   await spoken('new');
 });
 
-test('through a line that swallows every byte from the start, a client says within seconds that nobody can be reached', async () => {
+test('a client behind a proxy that drops every byte from the start reports within seconds that the server is unreachable', async () => {
   line.disturb('drop');
   await expect(LonghaulClient.connect({ connection: { address: line.address } })).rejects.toMatchObject({
     code: 'unreachable',

@@ -36,15 +36,15 @@ const wholeMessages = (): LogMessage[] => [
   {
     id: 'a1',
     role: 'assistant',
-    content: 'I will. #m1',
-    toolCalls: [
-      { id: 'c1', name: 'pay_two', arguments: '' },
-      { id: 'c2', name: 'write', arguments: '' },
+    content: [
+      { type: 'text', text: 'I will. #m1' },
+      { type: 'tool-call', id: 'c1', name: 'pay_two', arguments: '' },
+      { type: 'tool-call', id: 'c2', name: 'write', arguments: '' },
     ],
   },
   { id: 'x1', role: 'tool', content: 'ok', toolCallId: 'c1' },
   { id: 'x2', role: 'tool', content: 'ok', toolCallId: 'c2' },
-  { id: 'a2', role: 'assistant', content: 'Done. #m2', toolCalls: [] },
+  { id: 'a2', role: 'assistant', content: [{ type: 'text', text: 'Done. #m2' }] },
 ];
 
 const line = (what: LedgerLine['what'], call: string, n: string, at: number, more: Partial<LedgerLine> = {}): LedgerLine => ({
@@ -130,7 +130,7 @@ function whole(): Evidence & { threads: [ThreadEvidence] } {
   };
 }
 
-test('a thread that broke nothing breaks no rule', () => {
+test('a thread without violations breaks no rule', () => {
   expect(judge(whole())).toEqual([]);
   expect(rules.length).toBeGreaterThanOrEqual(11);
 });
@@ -150,7 +150,7 @@ function compacted(): Whole {
   return evidence;
 }
 
-test('a command of the shell, which has no mark, is not missed in the ledger', () => {
+test('a shell command, which has no mark, need not be in the ledger', () => {
   const evidence = whole();
   const log = evidence.threads[0].log ?? [];
   for (const { data } of log) {
@@ -162,7 +162,7 @@ test('a command of the shell, which has no mark, is not missed in the ledger', (
   expect(judge(evidence).filter(({ rule }) => rule === 'effect lost')).toEqual([]);
 });
 
-test('calls whose arguments a compaction has dropped are known by their ids', () => {
+test('calls whose arguments a compaction has removed are identified by their ids', () => {
   expect(judge(compacted())).toEqual([]);
   const doubled = compacted();
   doubled.ledger.push(line('begin', 'c1', 'm1.0', 46));
@@ -239,43 +239,43 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
   ['effect lost', 'a once tool that succeeded and never ended', ({ ledger }) => without(ledger, 1)],
   ['effect lost', 'a keyed tool that succeeded without an effect', ({ effects }) => without(effects, 0)],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that was skipped and began',
     ({ threads: [t] }) => (event(t.log, 'agent.tool.execution.completed', 1).data.status = 'skipped'),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that the log says never began',
     ({ threads: [t] }) => (event(t.log, 'agent.tool.execution.started', 1).type = 'x'),
   ],
-  ['effect without leave', 'an effect of no call at all', ({ ledger }) => ledger.push(line('begin', 'c9', 'm9.9', 60, { key: 'k' }))],
+  ['effect without approval', 'an effect of no call at all', ({ ledger }) => ledger.push(line('begin', 'c9', 'm9.9', 60, { key: 'k' }))],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that began without a decision',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.decided').type = 'x'),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that was refused and began',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.decided').data.approved = false),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that began before the decision',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.decided').timestamp = time(40)),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that one of two agreed to',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.voted').data.by = 'bob'),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that a deadline let which may not',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.decided').data.source = 'deadline'),
   ],
   [
-    'effect without leave',
+    'effect without approval',
     'a call that a hook let which is not there',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.decided').data.source = 'hook'),
   ],
@@ -296,16 +296,20 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
     ({ threads: [t] }) =>
       Object.assign(event(t.log, 'agent.run.created'), { type: 'thread.message.created', data: { message: { id: 'go-1' } } }),
   ],
-  ['message from nobody', 'a message that nobody sent', ({ journal }) => journal.splice(4)],
+  ['message without a sender', 'a message that nobody sent', ({ journal }) => journal.splice(4)],
   [
     'decision lost',
     'a decision that was accepted and is not in the log',
     ({ threads: [t] }) => (event(t.log, 'agent.approval.voted').type = 'x'),
   ],
   ['decision doubled', 'a decision that holds twice', ({ threads: [t] }) => (event(t.log, 'agent.approval.voted').data.reason = 'r2')],
-  ['decision from nobody', 'a decision that nobody made', ({ threads: [t] }) => (event(t.log, 'agent.approval.voted').data.reason = 'r9')],
   [
-    'decision against its answer',
+    'decision without a sender',
+    'a decision that nobody made',
+    ({ threads: [t] }) => (event(t.log, 'agent.approval.voted').data.reason = 'r9'),
+  ],
+  [
+    'refused decision applied',
     'a decision that was refused and holds',
     ({ journal }) => {
       for (const one of journal) if (one.mark === 'r1' && one.outcome === 'accepted') one.outcome = 'refused';
@@ -360,7 +364,7 @@ test.each(breaks)('%s: %s', (rule, _, damage) => {
   expect(judge(evidence).map((violation) => violation.rule)).toContain(rule);
 });
 
-test('a worker that did not stop in time is told, one that was killed or drained is none', () => {
+test('a worker that did not stop in time is reported, one that was killed or drained is not', () => {
   const end = { slot: 0, pid: 7, at: 0, code: 0, said: '' };
   expect(
     stuckWorkers([
@@ -371,7 +375,7 @@ test('a worker that did not stop in time is told, one that was killed or drained
   expect(stuckWorkers([{ ...end, how: 'did not drain' }])).toMatchObject([{ rule: 'worker did not stop' }]);
 });
 
-test('requests that the log has break no rule, nor does one that was refused, or whose answer nobody knows', () => {
+test('requests in the log break no rule, nor does one that was refused, or whose outcome is unknown', () => {
   const evidence = whole();
   const log = evidence.threads[0].log as LogEvent[];
   const end = log.pop() as LogEvent;
@@ -395,7 +399,7 @@ test('requests that the log has break no rule, nor does one that was refused, or
   expect(judge(evidence)).toEqual([]);
 });
 
-test('a message that was signalled too late is no loss where the log says that it was refused', () => {
+test('a message that was signalled too late is not lost if the log says that it was rejected', () => {
   const evidence = whole();
   const log = evidence.threads[0].log as LogEvent[];
   evidence.journal.push(...asked('late', { kind: 'message', name: 'sendMessage', via: 'signal', mark: 'said-1', messageId: 'said-1' }));

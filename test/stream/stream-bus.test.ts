@@ -13,7 +13,7 @@ const progress = (threadId: string): StreamItem => ({
   } as EphemeralEvent,
 });
 
-test('a reader gets the items of its thread, in order, and none of another', () => {
+test('a reader gets the items of its thread, in order, and those of no other', () => {
   const bus = inProcessBus();
   const got: StreamItem[] = [];
   bus.subscribe('a', (item) => got.push(item));
@@ -23,7 +23,7 @@ test('a reader gets the items of its thread, in order, and none of another', () 
   expect(got).toEqual([grown('a'), progress('a')]);
 });
 
-test('a reader that throws takes nothing from the publisher or from the other readers', () => {
+test('a reader that throws affects neither the publisher nor the other readers', () => {
   const bus = inProcessBus();
   const got: StreamItem[] = [];
   bus.subscribe('a', () => {
@@ -34,7 +34,7 @@ test('a reader that throws takes nothing from the publisher or from the other re
   expect(got).toHaveLength(1);
 });
 
-test('a reader that stopped gets nothing more, also when others come and go', () => {
+test('a reader that stopped gets nothing more, even if others are added and removed', () => {
   const bus = inProcessBus();
   const first: StreamItem[] = [];
   const second: StreamItem[] = [];
@@ -68,7 +68,7 @@ function heardBy(bus: StreamBus): unknown[] {
   return got;
 }
 
-test('a reader that comes in the middle of a step gets the text so far, and then what is added', () => {
+test('a late reader in the middle of a step gets the text so far, and then the additions', () => {
   const bus = inProcessBus();
   bus.publish(delta({ reasoningChunk: 'hm' }));
   bus.publish(delta({ index: 1, contentChunk: 'one ' }));
@@ -83,7 +83,7 @@ test('a reader that comes in the middle of a step gets the text so far, and then
   ]);
 });
 
-test('another attempt begins the text anew, and what an earlier one still says is not added', () => {
+test('another attempt starts the text from the beginning, and late text of an earlier one is not added', () => {
   const bus = inProcessBus();
   bus.publish(delta({ contentChunk: 'void' }));
   bus.publish(delta({ attempt: 2, contentChunk: 'again', restart: true }));
@@ -91,7 +91,7 @@ test('another attempt begins the text anew, and what an earlier one still says i
   expect(heardBy(bus)).toMatchObject([{ attempt: 2, contentChunk: 'again', restart: true, snapshot: true }]);
 });
 
-test('of a step that is over nothing is kept, and of a long text its end', () => {
+test('nothing is kept of a step that has ended, and of a long text only its end', () => {
   const bus = inProcessBus();
   bus.publish(delta({ contentChunk: 'x'.repeat(40_000) }));
   bus.publish(delta({ contentChunk: 'end' }));

@@ -1,7 +1,7 @@
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { workflowBundleOptions } from '../../src/workflow-bundle';
 
-/** The workflow code as a worker gets it. Half a second of webpack: make it once, reuse it. */
+/** The workflow bundle of a worker. Bundling takes half a second, so build it once and reuse it. */
 export async function bundleWorkflows(): Promise<string> {
   const { code } = await bundleWorkflowCode({ ...workflowBundleOptions(), logger: new DefaultLogger('ERROR') });
   return code;

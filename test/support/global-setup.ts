@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTemporal } from '../../scripts/temporal.js';
 import { bundleWorkflows } from './bundle';
+import { compilePackage } from './compiled-package';
 
-/** One server and one workflow bundle for all test files; they reach them through `sharedServer()`. */
+/** One server, one workflow bundle and one compiled package for all test files. */
 export default async function globalSetup(): Promise<void> {
   const server = await startTemporal({ log: (line) => console.error(line) });
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-bundle-'));
@@ -15,13 +16,21 @@ export default async function globalSetup(): Promise<void> {
   process.env.LONGHAUL_TEST_TEMPORAL = server.address;
   process.env.LONGHAUL_TEST_NAMESPACE = server.namespace;
 
-  if (!existsSync(join(__dirname, '../../src/workflows/index.ts'))) return;
+  await Promise.all([
+    // Every test that needs one of them fails with its error; the other tests still run.
+    provide('BUNDLE', async () => {
+      const bundle = join(folder, 'workflow-bundle.js');
+      writeFileSync(bundle, await bundleWorkflows());
+      return bundle;
+    }),
+    provide('PACKAGE', () => compilePackage(join(folder, 'package'))),
+  ]);
+}
+
+async function provide(name: string, make: () => Promise<string>): Promise<void> {
   try {
-    const bundle = join(folder, 'workflow-bundle.js');
-    writeFileSync(bundle, await bundleWorkflows());
-    process.env.LONGHAUL_TEST_BUNDLE = bundle;
+    process.env[`LONGHAUL_TEST_${name}`] = await make();
   } catch (error) {
-    // Every test that needs the bundle fails with this; those that don't still tell what they know.
-    process.env.LONGHAUL_TEST_BUNDLE_ERROR = String(error);
+    process.env[`LONGHAUL_TEST_${name}_ERROR`] = String(error);
   }
 }

@@ -9,7 +9,7 @@ export default async function globalTeardown(): Promise<void> {
   try {
     await replayGate(run);
   } catch (error) {
-    // Jest would say no more than that a teardown failed, and lose the results of the tests.
+    // Jest would report only that a teardown failed, and lose the results of the tests.
     fail(1, `replay gate: the histories of this run could not be replayed: ${(error as Error).stack}`);
   } finally {
     await run.server.stop();
@@ -17,7 +17,7 @@ export default async function globalTeardown(): Promise<void> {
   }
 }
 
-/** The last test of every run: whatever happened in it is decided again in the same way, so that no thread is stuck after a restart. */
+/** The last test of every run: all its histories replay with the same decisions, so that no thread is stuck after a restart. */
 async function replayGate({ server, saved, began }: NonNullable<typeof globalThis.longhaulTestRun>): Promise<void> {
   const codePath = process.env.LONGHAUL_TEST_BUNDLE;
   if (!codePath) return;
@@ -36,7 +36,7 @@ async function replayGate({ server, saved, began }: NonNullable<typeof globalThi
     fail(told.length, `replay gate: ${told.length} histories do not replay; they are kept in ${keep}\n${told.join('\n')}`);
 }
 
-/** `scripts/test.js` counts it among the failed tests; by itself, jest ends with this exit code. */
+/** `scripts/test.js` adds the count to the failed tests; jest alone exits with this code. */
 function fail(count: number, why: string): void {
   console.error(why);
   process.exitCode = 1;

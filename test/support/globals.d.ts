@@ -1,12 +1,12 @@
 import type { TemporalServer } from '../../scripts/temporal.js';
 
 declare global {
-  /** From jest's global setup to its teardown; test files run in other processes and don't see it. */
+  /** Passed from jest's global setup to its teardown; test files run in other processes and can't access it. */
   var longhaulTestRun:
     | {
         server: TemporalServer;
         folder: string;
-        /** The folder for histories of servers that end before the run does. */
+        /** The folder for histories of servers that stop before the end of the test run. */
         saved: string;
         /** When the first test may have begun. */
         began: Date;

@@ -2,24 +2,25 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { LonghaulClient } from '../../src/client';
 import { ofThreads } from '../../src/client/list-filter';
+import { executions } from '../../src/client/listed-threads';
 import { readLog } from '../../src/client/log-pages';
 import { type Execution, type ReplayReport, readHistoryFile, replayHistories, replayThreads, writeHistoryFile } from '../../src/testing';
 import { readHistories } from '../../src/testing/replay-threads';
 
-/** A server, and a namespace of it. */
+/** A server and one of its namespaces. */
 export interface Place {
   address: string;
   namespace: string;
 }
 
 export interface Histories {
-  /** A server that is still there. */
+  /** A server that is still running. */
   server: Place;
   /** Only what began since then: a server that `TEMPORAL_ADDRESS` names may hold more than this test run. */
   since: Date;
-  /** Where `saveHistories` put those of servers that are gone. */
+  /** The folder where `saveHistories` put the histories of servers that have stopped. */
   saved: string;
-  /** Where diverging histories are kept. */
+  /** The folder for diverging histories. */
   keep: string;
   workflowBundle: { codePath: string };
 }
@@ -37,7 +38,7 @@ export async function replayAll({ server, since, saved, keep, workflowBundle }: 
   };
 }
 
-/** For a server that is about to end: what it knows of its threads, as files. One that does not answer has nothing to save. */
+/** Saves the histories of a server that is about to stop as files. A server that does not answer has nothing to save. */
 export async function saveHistories(server: Place, folder: string): Promise<void> {
   await withClient(server, async (client) => {
     for await (const read of readHistories({ client })) if ('history' in read) writeHistoryFile(folder, read);
@@ -46,10 +47,10 @@ export async function saveHistories(server: Place, folder: string): Promise<void
   });
 }
 
-/** Of each thread, by its id: its events in order, byte for byte as a reader gets them. */
+/** The events of each thread, by its id, in order, byte for byte as a reader gets them. */
 export type Logs = Map<string, string[]>;
 
-/** Reads the whole logs, from all executions, out of what the worker makes of their histories. */
+/** Reads the complete logs, over all executions, through the worker's queries. */
 export async function readLogs({ temporal }: LonghaulClient, threadIds: Iterable<string>): Promise<Logs> {
   const logs: Logs = new Map();
   for (const id of threadIds)
@@ -60,7 +61,7 @@ export async function readLogs({ temporal }: LonghaulClient, threadIds: Iterable
   return logs;
 }
 
-/** Where a later reader sees something else, or less. What came to a log's end since is no difference. */
+/** The differences if a later reader sees other or fewer events. Events that were added since do not count. */
 export function differences(before: Logs, after: Logs): string[] {
   return [...before].flatMap(([id, events]) =>
     events.flatMap((event, i) => {
@@ -75,14 +76,15 @@ function* read(files: string[]) {
   for (const file of files) yield readHistoryFile(file);
 }
 
-/** The index is a moment behind, so it is read until it names nothing new. */
-async function* everything({ temporal }: LonghaulClient, since: Date): AsyncGenerator<Execution, void> {
+/** The visibility index lags behind, so it is read until it names no new threads. */
+async function* everything(client: LonghaulClient, since: Date): AsyncGenerator<Execution, void> {
   const query = ofThreads('histories', `StartTime >= "${since.toISOString()}"`);
   const seen = new Set<string>();
   for (let before = -1; before < seen.size; ) {
     before = seen.size;
-    for await (const { workflowId, runId } of temporal.workflow.list({ query, pageSize: 1_000 })) {
-      if (seen.has(runId)) continue;
+    for await (const { execution } of executions(client, { what: 'histories', query, pageSize: 1_000 })) {
+      const { workflowId, runId } = execution ?? {};
+      if (!workflowId || !runId || seen.has(runId)) continue;
       seen.add(runId);
       yield { workflowId, runId };
     }

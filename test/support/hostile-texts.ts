@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What would be control or markup, on a terminal or a page. */
+/** Texts that would act as control sequences or markup on a terminal or a page. */
 export const hostilePieces = [
   '\u001b[2J',
   '\u001b]52;c;aGk=\u0007',
@@ -74,7 +74,7 @@ export const hostilePieces = [
   'word',
 ] as const;
 
-/** Texts made of such pieces, and others. */
+/** Random texts that contain such pieces. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.array(fc.constantFrom(...hostilePieces), { minLength: 1, maxLength: 8 }).map((pieces) => pieces.join('')) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 30 }) },

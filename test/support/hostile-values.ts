@@ -36,7 +36,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** JSON as bytes, as it may come from any program: some of it no serializer would write. */
+/** JSON as bytes, as any program may send it, including JSON that no serializer would write. */
 const rawJson = [
   '1e400',
   '-0',
@@ -88,7 +88,7 @@ export interface Odd {
   value: () => unknown;
 }
 
-/** What only code can supply: returned or thrown by tools, hooks, instructions and approval rules. */
+/** Values that only code can supply: returned or thrown by tools, hooks, instructions and approval rules. */
 const odd: Record<string, () => unknown> = {
   undefined: () => undefined,
   bigint: () => 10n,

@@ -1,6 +1,6 @@
 import { parseSync } from '@swc/core';
 
-/** One import of a file. `typesOnly`: it is erased, so nothing of it runs. */
+/** One import of a file. `typesOnly`: it is erased at compile time. */
 export interface Import {
   from: string;
   typesOnly: boolean;
@@ -11,7 +11,7 @@ export interface SourceFacts {
   readsEnvironment: boolean;
 }
 
-/** What a TypeScript source imports, in whatever form, and whether it reads `process.env`. */
+/** The imports of a TypeScript source, in any form, and whether it reads `process.env`. */
 export function factsOf(source: string): SourceFacts {
   const facts: SourceFacts = { imports: [], readsEnvironment: false };
   visit(parseSync(source, { syntax: 'typescript', target: 'es2022' }), facts);

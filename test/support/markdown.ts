@@ -6,7 +6,7 @@ export interface MarkdownNode {
   value?: string;
 }
 
-/** The nodes of pages of Markdown: of each, first as Temporal's Web UI parses it, then with GitHub's extensions. */
+/** The nodes of each Markdown page, first as Temporal's Web UI parses it, then with GitHub's extensions. */
 export function parseMarkdown(pages: readonly string[]): MarkdownNode[][][] {
   const { stdout, stderr, status } = spawnSync(process.execPath, [join(__dirname, 'parse-markdown.mjs')], {
     input: JSON.stringify(pages),

@@ -1,5 +1,5 @@
-// Parses pages of Markdown as Temporal's Web UI does, and with GitHub's extensions, too. Apart from the tests, because the parser is an
-// ES module, which Jest does not load. Standard input: a list of pages as JSON; standard output: the types of nodes in each.
+// Parses Markdown pages as Temporal's Web UI does, and with GitHub's extensions. It is a separate program because the parser is an ES module,
+// which Jest does not load. Standard input: a list of pages as JSON; standard output: the types of nodes in each.
 import { text } from 'node:stream/consumers';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';

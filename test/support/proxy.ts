@@ -1,6 +1,6 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 
-/** What the network does between client and server. Bytes are delayed, never lost or changed, except by `swallow` and `cut`. */
+/** A proxy that simulates the network between client and server. It delays bytes, and loses them only with `swallow` and `cut`. */
 export interface NetworkProxy {
   /** Host and port to connect to instead of the server. */
   address: string;
@@ -8,15 +8,15 @@ export interface NetworkProxy {
   readonly connections: number;
   /** Each way, in milliseconds. 0: none. */
   delay(ms: number): void;
-  /** Takes every byte and passes none on, in both directions: a connection that died silently. New connections are accepted and as mute. */
+  /** Drops every byte in both directions, as a connection that died silently. New connections are accepted and get no bytes, either. */
   swallow(): void;
-  /** As `swallow`, for the connections there are now; new ones work. */
+  /** As `swallow`, but only for connections that are open now; new ones work. */
   orphan(): void;
   /** Closes all connections with a reset. New ones are accepted. */
   cut(): void;
-  /** Closes all connections and accepts no new ones: a server that is not there. */
+  /** Closes all connections and accepts no new ones, as if the server were down. */
   refuse(): Promise<void>;
-  /** Back to passing everything on. Connections that were swallowed stay dead; new ones work. */
+  /** Forwards everything again. Connections that were swallowed stay dead; new ones work. */
   heal(): Promise<void>;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function startProxy(target: string): Promise<NetworkProxy> {
       });
       from.on('error', end);
       from.on('close', () => {
-        // Who talks to the void is not told of an end either.
+        // A swallowed connection does not see the other side close.
         if (!link.dead || from === near) end();
       });
     }

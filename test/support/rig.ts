@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import { guarded } from '../../scripts/guarded.js';
 import type { Agent } from '../../src/agents';
@@ -9,6 +8,7 @@ import { defaultModels } from '../../src/models/registry';
 import { inProcessBus } from '../../src/stream/stream-bus';
 import { type ModelServer, type Script, startModelServer } from '../../src/testing/model-server';
 import { type AgentWorker, createWorker, type WorkerOptions } from '../../src/worker';
+import { inPackage } from './in-package';
 import { closeBeforeServers, sharedServer, workflowBundlePath } from './temporal';
 
 export interface Rig {
@@ -23,7 +23,7 @@ export interface Rig {
 
 export interface RunningWorker {
   worker: AgentWorker;
-  /** Shuts down and waits. */
+  /** Shuts the workers down and waits for them. */
   stop(): Promise<void>;
 }
 
@@ -34,9 +34,9 @@ export interface RigOptions {
   address?: string;
   worker?: Partial<WorkerOptions>;
   client?: ClientOptions;
-  /** Deltas through a bus that worker and client share. */
+  /** Send deltas over a stream bus that worker and client share. */
   bus?: boolean;
-  /** 0: start none yet. Default 1. */
+  /** How many workers to start; 0 starts none yet. Default 1. */
   workers?: number;
 }
 
@@ -75,7 +75,7 @@ export async function startRig({
         ...options,
       });
       const running = created.run();
-      // Looked at in `stop`; until then a failure must not end the test process.
+      // Checked in `stop`; until then a failure must not end the test process.
       running.catch(() => undefined);
       let stopped: Promise<void> | undefined;
       const handle: RunningWorker = {
@@ -104,14 +104,14 @@ export async function startRig({
 
 export interface WorkerProcess {
   pid: number;
-  /** SIGKILL, and gone when it resolves. */
+  /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
   signal(name: NodeJS.Signals): void;
   exited: Promise<number | null>;
   log(): string;
 }
 
-/** A worker as a process of its own, which can be killed. Resolves when it polls. `agentsFile` exports agents. */
+/** Starts a worker of the compiled package in a process of its own, which can be killed. Resolves when it polls. `agentsFile` exports agents. */
 export async function startWorkerProcess(options: {
   address: string;
   taskQueue: string;
@@ -119,14 +119,13 @@ export async function startWorkerProcess(options: {
   modelUrl: string;
   env?: Record<string, string>;
 }): Promise<WorkerProcess> {
-  const root = join(__dirname, '../..');
   let log = '';
   let ready = () => {};
   const polls = new Promise<void>((resolve) => {
     ready = resolve;
   });
-  // Guarded: it must not outlive the test run, however that ends.
-  const child = guarded(process.execPath, ['--require', 'tsx/cjs', join(root, 'src/worker.ts')], {
+  // Guarded, so that it can't outlive the test run.
+  const child = guarded(process.execPath, [inPackage('dist/worker.js')], {
     env: {
       ...process.env,
       TEMPORAL_ADDRESS: options.address,
@@ -147,7 +146,7 @@ export async function startWorkerProcess(options: {
     try {
       process.kill(pid, name);
     } catch {
-      // It is gone already.
+      // It has already exited.
     }
   };
   const kill = async () => {
@@ -161,20 +160,20 @@ export async function startWorkerProcess(options: {
   return { pid, kill, signal, exited, log: () => log };
 }
 
-/** Everything until the iteration ends. */
+/** Collects all items until the iteration ends. */
 export async function collect(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {
   const all: AgentEvent[] = [];
   for await (const event of events) all.push(event);
   return all;
 }
 
-/** Looks again until it is so. Fails with what it last saw. */
+/** Retries until the condition is true. Fails with the last value. */
 export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 20_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
     const value = await look();
     if (isSo(value)) return value;
-    if (Date.now() > deadline) throw new Error(`not so within ${ms} ms; last seen: ${JSON.stringify(value)?.slice(0, 2_000)}`);
+    if (Date.now() > deadline) throw new Error(`still not true after ${ms} ms; last value: ${JSON.stringify(value)?.slice(0, 2_000)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

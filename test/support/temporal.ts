@@ -8,7 +8,7 @@ export interface SharedServer {
   bundlePath: string;
 }
 
-/** The server that all test files share. Use a task queue and thread ids of your own; don't restart it, don't count what is on it. */
+/** The server that all test files share. Use unique task queues and thread ids; don't restart it, and don't count its workflows. */
 export function sharedServer(): SharedServer {
   return {
     address: fromSetup('LONGHAUL_TEST_TEMPORAL'),
@@ -25,8 +25,8 @@ export function workflowBundlePath(): string {
 const servers = new Set<TemporalServer>();
 
 /**
- * A server for this test file alone, with limits lowered through `dynamicConfig`, or a file that outlives it. Stopped after the file's last test.
- * Its histories are saved when it stops, and replayed when all tests have run; those of a server that a test kills are lost, unless a file has them.
+ * Starts a server for this test file alone, for example with lower limits (`dynamicConfig`) or a database file. It stops after the file's last
+ * test. Its histories are saved when it stops, and replayed after all tests; those of a server that a test kills are lost without a database file.
  */
 export async function startServer(options: Omit<TemporalOptions, 'own'> = {}): Promise<TemporalServer> {
   const started = await startTemporal({ ...options, own: true });
@@ -43,7 +43,7 @@ export async function startServer(options: Omit<TemporalOptions, 'own'> = {}): P
 
 const users: (() => Promise<unknown>)[] = [];
 
-/** For what uses a server: closed before the servers are, or its farewell to them takes seconds. */
+/** Closes something that uses a server before the servers stop; afterwards, closing would take seconds. */
 export function closeBeforeServers(close: () => Promise<unknown>): void {
   users.push(close);
 }

@@ -1,4 +1,4 @@
-/** Waits for a condition, and fails with `what` when it has not come true by the deadline. A check that throws counts as false. */
+/** Waits for a condition, and fails with `what` if it is not true by the deadline. A check that throws counts as false. */
 export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 20_000): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   let thrown: unknown;

@@ -51,7 +51,7 @@ async function lines(response: Response): Promise<any[]> {
 const textOf = (chunks: any[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('');
 const finishOf = (chunks: any[]) => chunks.map((chunk) => chunk.choices?.[0]?.finish_reason).find(Boolean);
 
-test('a list of steps answers in order of arrival, and one request too many is a clear 400', async () => {
+test('a list of steps answers in order of arrival, and a surplus request gets a clear 400', async () => {
   await serve([say('one'), fail(503, { message: 'busy', headers: { 'retry-after': '2' } })]);
   expect(textOf(await lines(await ask()))).toBe('one');
   expect(server.unused()).toBe(1);
@@ -62,7 +62,7 @@ test('a list of steps answers in order of arrival, and one request too many is a
   expect(((await third.json()) as any).error.message).toContain('2 steps, and this is request 3');
 });
 
-test('a script by turn gives a request that is sent again the same answer, byte for byte', async () => {
+test('a script by turn gives a repeated request the same answer, byte for byte', async () => {
   await serve(
     byTurn([
       callTools(
@@ -82,7 +82,7 @@ test('a script by turn gives a request that is sent again the same answer, byte 
   expect(server.requests.map((request) => request.turn)).toEqual([0, 0, 1, 2]);
 });
 
-test('a function may be async, and sees the conversation', async () => {
+test('a function may be async, and gets the conversation', async () => {
   await serve(async ({ input, n }) => say(`${n}:${input}`));
   expect(textOf(await lines(await ask([{ role: 'user', content: [{ type: 'text', text: 'parts' }] }])))).toBe('0:parts');
   expect(textOf(await lines(await ask()))).toBe('1:hi');
@@ -122,7 +122,7 @@ test('usage can be given, or left out', async () => {
   expect(JSON.stringify(await lines(await ask()))).not.toContain('"usage"');
 });
 
-test('the wire can break in the ways it does', async () => {
+test('the wire can break in these ways', async () => {
   await serve([
     cut('par'),
     unfinished('par'),
@@ -141,7 +141,7 @@ test('the wire can break in the ways it does', async () => {
   expect(await (await ask()).text()).toBe('data: {bad\n\n');
 });
 
-test('a stalled stream and a hanging request stay open until the client hangs up, and the server notes when', async () => {
+test('a stalled stream and a hanging request stay open until the client closes the connection, and the server records when', async () => {
   await serve([stall('par'), hang(), slowly(say('x'.repeat(500)), { chunkMs: 20, chunkSize: 1 })]);
   for (const n of [0, 1, 2]) {
     const controller = new AbortController();
@@ -156,7 +156,7 @@ test('a stalled stream and a hanging request stay open until the client hangs up
   }
 });
 
-test('a delayed reply comes late, a slow one in pieces', async () => {
+test('a delayed reply arrives late, a slow one in pieces', async () => {
   await serve([after(50, say('late')), slowly(say('abcdef'), { chunkMs: 5, chunkSize: 2 })]);
   const start = Date.now();
   expect(textOf(await lines(await ask()))).toBe('late');
@@ -166,13 +166,13 @@ test('a delayed reply comes late, a slow one in pieces', async () => {
   await expect(server.requests[1]?.closed).resolves.toBe('complete');
 });
 
-test('what it does not do is a clear 4xx', async () => {
+test('an unsupported request is a clear 4xx', async () => {
   await serve([say('never')]);
   expect((await ask([user], { stream: false })).status).toBe(400);
   expect((await fetch(`${server.url}/models`)).status).toBe(404);
 });
 
-test('stop drops what is open, may be called twice, and does not blame the client', async () => {
+test('stop closes open connections, may be called twice, and does not count them as closed by the client', async () => {
   await serve([hang()]);
   const response = ask().catch(() => 'dropped');
   while (server.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -50,7 +50,7 @@ function changed(history: History): History {
   return copy;
 }
 
-test('threads are replayed as Temporal has them, and one that no worker has begun is left out', async () => {
+test('threads are replayed as Temporal has them, and one that no worker has begun is skipped', async () => {
   const one = await finished();
   const another = await finished();
   const unattended = await rig.client.start(agent, 'Is anybody there?', { taskQueue: `nobody-${randomUUID()}` });
@@ -61,7 +61,7 @@ test('threads are replayed as Temporal has them, and one that no worker has begu
   await unattended.client.temporal.workflow.getHandle(unattended.id).terminate();
 });
 
-test('a history that diverges is named with its thread and execution, and kept as a file that diverges again; the others are replayed', async () => {
+test('a history that diverges is reported with its thread and execution, and kept as a file that diverges again; the others are replayed', async () => {
   const { id, runId, history } = await finished();
   const mixed = [
     { workflowId: 'fits', history },
@@ -82,7 +82,7 @@ test('a history that diverges is named with its thread and execution, and kept a
   expect(again).toMatchObject({ replayed: 0, diverged: [{ threadId: id, runId }] });
 });
 
-test('a history of another workflow, one without its beginning, and one that is no longer retained are left out with the reason', async () => {
+test('a history of another workflow, one without its beginning, and one that is no longer retained are skipped with the reason', async () => {
   const { id, runId, history } = await finished();
   const other = historyFromJson(historyToJson(history).replaceAll('"agentThread"', '"invoicing"'));
   const headless = { events: history.events?.slice(1) ?? [] } as History;
@@ -102,7 +102,7 @@ test('a history of another workflow, one without its beginning, and one that is 
   expect(gone).toMatchObject({ replayed: 0, skipped: [{ threadId: id, why: expect.stringContaining('retains') }], diverged: [] });
 });
 
-test('a thread that continued as new is replayed whole, whichever execution was named', async () => {
+test('all executions of a thread that continued as new are replayed, whichever was named', async () => {
   const thread = await rig.client.start(agent, 'Look long.');
   const { runId } = await rig.client.temporal.workflow.getHandle(thread.id).describe();
   await thread.result();
@@ -116,7 +116,7 @@ test('a thread that continued as new is replayed whole, whichever execution was 
   });
 }, 60_000);
 
-test('a text that is no history says so, and what is one', () => {
+test('a text that is not a history is an error that says what one is', () => {
   expect(() => historyFromJson('hello')).toThrow("The text is not a workflow's history: it is not JSON");
   expect(() => historyFromJson('{"events":[]}', 'a.json')).toThrow("a.json is not a workflow's history: it has no events");
   const readable = { events: [{ eventId: '1', workflowExecutionStartedEventAttributes: { input: { payloads: ['hello'] } } }] };

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { askPolicy } from '../../src/core/ask-policy';
 import type { ToolSpec } from '../../src/core/tool';
-import { defineTool } from '../../src/tools/define-tool';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createToolbox } from '../../src/tools/running/toolbox';
+import { rounds } from '../support/rounds';
 import { callOf } from './tool-host';
 
 /** JSON that is now and then a schema. */
@@ -36,7 +37,7 @@ const schemas = fc.letrec((tie) => ({
   ),
 })).schema as fc.Arbitrary<never>;
 
-test('whatever schema came with a thread, and whatever is sent for it, a call is judged', async () => {
+test('whatever schema a thread brings, and whatever arguments are sent for it, a call gets a verdict', async () => {
   const box = createToolbox([]);
   await fc.assert(
     fc.asyncProperty(schemas, fc.oneof(fc.json(), fc.string()), async (parameters, text) => {
@@ -44,11 +45,11 @@ test('whatever schema came with a thread, and whatever is sent for it, a call is
       const verdict = await box.judge(callOf('odd', text), { extraTools });
       expect(['external', 'reject']).toContain(verdict.kind);
     }),
-    { numRuns: 150 },
+    { numRuns: rounds(30) },
   );
 });
 
-test('whatever stands as input, it is a tool with an object at its root or an error that says what is wrong', () => {
+test('any value as input is a tool with an object at its root or an error that says what is wrong', () => {
   fc.assert(
     fc.property(schemas, (input) => {
       try {
@@ -60,11 +61,11 @@ test('whatever stands as input, it is a tool with an object at its root or an er
         expect((error as Error).message).toMatch(/^defineTool 'odd': input /);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: rounds(30) },
   );
 });
 
-test('whatever stands as a way to ask, it can be asked or what is wrong with it is said', () => {
+test('any value as an ask policy is valid or an error that says what is wrong', () => {
   const names = fc.array(fc.oneof(fc.constantFrom('dana', 'lee', ''), fc.jsonValue()), { maxLength: 3 });
   const action = fc.oneof(fc.constantFrom('deny', 'approve', 'ask-again', 'cancel'), fc.record({ escalate: names }), fc.jsonValue());
   const options = fc.record(

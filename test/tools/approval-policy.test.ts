@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { AskPolicy } from '../../src/core/tool';
-import { askHuman, createAskHuman } from '../../src/tools/ask-human';
-import { type ApprovalRule, defineTool } from '../../src/tools/define-tool';
-import { createToolbox } from '../../src/tools/toolbox';
+import { askHuman, createAskHuman } from '../../src/tools/built-in/ask-human';
+import { type ApprovalRule, defineTool } from '../../src/tools/defining/define-tool';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { callOf } from './tool-host';
 
 type Rule = ApprovalRule<{ cents: number }>;
@@ -24,7 +24,11 @@ describe('an approval that says how people are asked', () => {
   test.each([
     ['nothing but a reason', { reason: 'money' }, { reason: 'money' }],
     ['nothing at all', {}, {}],
-    ['users and groups', { users: ['dana'], groups: ['finance'], approvers: 3 }, { users: ['dana'], groups: ['finance'], approvers: 3 }],
+    [
+      'users and groups',
+      { users: ['dana'], groups: ['finance'], approvers: 3 },
+      { users: ['dana'], groups: ['finance'], approvers: 3, remember: [] },
+    ],
     ['a deadline, which denies', { deadlineMs: 60_000 }, { deadlineMs: 60_000, onDeadline: ['deny'] }],
     ['one action at the deadline', { deadlineMs: 5, onDeadline: 'cancel' }, { deadlineMs: 5, onDeadline: ['cancel'] }],
     [
@@ -33,10 +37,18 @@ describe('an approval that says how people are asked', () => {
       { deadlineMs: 5, onDeadline: ['ask-again', { escalate: ['boss'] }, 'deny'] },
     ],
     ['a rule that says no', { when: () => false, users: ['dana'] }, undefined],
-    ['a rule that says yes', { when: ({ cents }: { cents: number }) => cents > 5_000, users: ['dana'] }, { users: ['dana'] }],
-    ['a rule that says why', { when: () => 'much', reason: 'money', users: ['dana'] }, { reason: 'much', users: ['dana'] }],
-    ['a rule that says whom', { when: () => ({ groups: ['board'] }), reason: 'money' }, { reason: 'money', groups: ['board'] }],
-    ['a bare rule that says how', async () => ({ users: ['dana', 'lee'], approvers: 2 }), { users: ['dana', 'lee'], approvers: 2 }],
+    ['a rule that says yes', { when: ({ cents }: { cents: number }) => cents > 5_000, users: ['dana'] }, { users: ['dana'], remember: [] }],
+    ['a rule that says why', { when: () => 'much', reason: 'money', users: ['dana'] }, { reason: 'much', users: ['dana'], remember: [] }],
+    [
+      'a rule that says whom',
+      { when: () => ({ groups: ['board'] }), reason: 'money' },
+      { reason: 'money', groups: ['board'], remember: [] },
+    ],
+    [
+      'a bare rule that says how',
+      async () => ({ users: ['dana', 'lee'], approvers: 2 }),
+      { users: ['dana', 'lee'], approvers: 2, remember: [] },
+    ],
     [
       'a rule that throws, whose people stay the same',
       {
@@ -45,7 +57,7 @@ describe('an approval that says how people are asked', () => {
         },
         users: ['dana'],
       },
-      { users: ['dana'], reason: 'The approval rule failed: no rates' },
+      { users: ['dana'], reason: 'The approval rule failed: no rates', remember: [] },
     ],
   ])('%s', async (_what, approval, policy) => {
     expect(await asked(approval)).toEqual(policy);
@@ -61,16 +73,12 @@ describe('an approval that says how people are asked', () => {
     ['an unknown action', { deadlineMs: 1, onDeadline: 'shrug' }, /onDeadline is "shrug"; use 'deny', 'approve'/],
     ['no action', { deadlineMs: 1, onDeadline: [] }, /onDeadline is \[\]/],
     ['an escalation to nobody', { deadlineMs: 1, onDeadline: { escalate: [] } }, /onDeadline is \{"escalate":\[\]\}/],
-    [
-      'actions after the end',
-      { deadlineMs: 1, onDeadline: ['deny', 'ask-again'] },
-      /onDeadline goes on after "deny", which ends the asking/,
-    ],
+    ['actions after the end', { deadlineMs: 1, onDeadline: ['deny', 'ask-again'] }, /onDeadline has actions after "deny", which is final/],
     ['a misspelt field', { user: ['dana'] }, /user is not known; known are reason, users, groups/],
     ['rules to remember, which are not its to give', { remember: [{ tool: 'refund' }] }, /remember is not known/],
-  ])('%s is refused, when the tool is defined and when a rule answers it', async (_what, policy, message) => {
+  ])('%s is refused, when the tool is defined and when a rule returns it', async (_what, policy, message) => {
     expect(() => refund(policy as never)).toThrow(message);
-    expect(() => refund(policy as never)).toThrow(/^defineTool 'refund': approval can't be asked: /);
+    expect(() => refund(policy as never)).toThrow(/^defineTool 'refund': approval is not valid: /);
     // Not asked with less than was meant: anybody might then agree.
     expect(await judged(() => policy)).toEqual({
       kind: 'reject',
@@ -78,7 +86,7 @@ describe('an approval that says how people are asked', () => {
     });
   });
 
-  test('may change afterwards without changing the tool', async () => {
+  test('does not change the tool if it is changed later', async () => {
     const users = ['dana'];
     const tool = refund({ users });
     users.push('mallory');
@@ -88,7 +96,7 @@ describe('an approval that says how people are asked', () => {
 });
 
 describe('tools that people answer', () => {
-  test('say who, until when, and that it is a question', async () => {
+  test('have people, a deadline, and are questions', async () => {
     const deliver = defineTool({
       name: 'deliver',
       description: 'Deliver.',
@@ -112,7 +120,7 @@ describe('tools that people answer', () => {
     }
   });
 
-  test('ask_human may go to some, with a deadline', async () => {
+  test('ask_human may be for some people, with a deadline', async () => {
     const tool = createAskHuman({ groups: ['owners'], deadlineMs: 86_400_000, onDeadline: [{ escalate: ['boss'] }, 'deny'] });
     expect(await createToolbox([tool]).judge(callOf('ask_human', { question: 'May I?' }))).toEqual({
       kind: 'external',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createPermissions } from '../../src/tools/permissions';
+import { createPermissions } from '../../src/tools/permissions/permissions';
 import { asks, beyond, denied, free, freeWhenTrusted, notDenied, otherScripts, remembered } from './attacks';
 import { newFolder, removeFolders } from './tool-host';
 
@@ -19,26 +19,29 @@ beforeAll(async () => {
   symlinkSync(join(outside, 'secret'), join(root, 'src/link'));
   symlinkSync('src', join(root, 'inner'));
   symlinkSync('.git', join(root, 'dotgit'));
+  mkdirSync(join(root, '.longhaul'));
+  writeFileSync(join(root, '.longhaul/temporal.db'), 'threads\n');
+  symlinkSync('.longhaul', join(root, 'kept'));
 });
 afterAll(removeFolders);
 
 const call = (command: string) => ({ tool: 'shell', args: { command } });
 
-describe.each(Object.entries(asks))('[B177][B178] %s: a person is asked', (_, commands) => {
+describe.each(Object.entries(asks))('[B177][B178] %s: approval is needed', (_, commands) => {
   test.each(commands)('%j', (command) => {
     for (const mode of ['minimal', 'trusted'] as const) expect(createPermissions({ mode, root }).decide(call(command))).toBe('ask');
     // Where the workspace is not known links can't be followed; nothing else is free.
-    if (!/link|dotgit|src\/\*|\bl\*|\?ink|inner|in\*/.test(command)) {
+    if (!/link|dotgit|kept|k\*|src\/\*|\bl\*|\?ink|inner|in\*/.test(command)) {
       expect(createPermissions({ mode: 'trusted' }).decide(call(command))).toBe('ask');
     }
   });
 });
 
-test.each(free)('nobody is asked about %s', (command) => {
+test.each(free)('%s needs no approval', (command) => {
   for (const mode of ['minimal', 'trusted'] as const) expect(createPermissions({ mode, root }).decide(call(command))).toBe('allow');
 });
 
-test.each(freeWhenTrusted)('nobody is asked about %s in mode trusted', (command) => {
+test.each(freeWhenTrusted)('%s needs no approval in mode trusted', (command) => {
   expect(createPermissions({ mode: 'trusted', root }).decide(call(command))).toBe('allow');
   expect(createPermissions({ mode: 'minimal', root }).decide(call(command))).toBe('ask');
 });
@@ -72,7 +75,7 @@ test.each(beyond.flatMap(([looked, commands]) => commands.map((command) => [look
   },
 );
 
-test('a rule of first words that would not be offered now allows nothing', () => {
+test('a prefix rule that would not be offered now allows nothing', () => {
   const permissions = createPermissions({ mode: 'minimal', root });
   for (const command of ['git push', 'jest', 'kubectl get', 'cat /etc/hostname', 'npm install', 'git']) {
     const rules = [{ tool: 'shell', prefix: command.split(' ') }];
@@ -94,12 +97,59 @@ test.each([
   [['npm', 'test', '--workspace=x'], 'npm test --workspace=x'],
   [['git', 'push'], 'git push origin main'],
   [['cat'], 'cat /etc/hostname'],
+  [['git', 'diff'], "git diff ':(top)a.txt'"],
   [['jest'], 'cd src && jest --coverage'],
-])('a rule that someone wrote for %j means what it says: %j', (prefix, command) => {
+])('a rule that a person wrote for %j has its literal meaning: %j', (prefix, command) => {
   expect(createPermissions({ mode: 'minimal', root, allow: [{ tool: 'shell', prefix }] }).decide(call(command))).toBe('allow');
 });
 
-test('there are enough of them', () => {
+test.each([
+  'printf -v PATH .',
+  "printf '%n' PATH",
+  'declare -i PATH',
+  'shopt -s globstar',
+  'hash -p ./ls ls',
+  'read PATH',
+  'getopts x PATH',
+  "test -v 'a[0]'",
+  'wait -p PATH',
+  'builtin export PATH=.',
+  'command export PATH=.',
+])(
+  '%s changes the effect of other commands, and is allowed by a rule that a person wrote for it alone, and by no remembered one',
+  (command) => {
+    const words = command.replaceAll("'", '').split(' ');
+    const rule = { tool: 'shell', prefix: words.slice(0, 1) };
+    const exact = { tool: 'shell', prefix: words, exact: true as const };
+    for (const each of [rule, exact]) {
+      const permissions = createPermissions({ mode: 'minimal', root, allow: [each] });
+      expect(permissions.decide(call(command))).toBe('allow');
+      for (const more of [
+        `${command}; ls`,
+        `${command} && cat a.txt`,
+        `ls; ${command}`,
+        `cd src; ${command}; ls`,
+        `${command}; ${command}`,
+      ]) {
+        expect([more, permissions.decide(call(more))]).toEqual([more, 'ask']);
+      }
+    }
+    for (const rules of [[rule], [exact]]) {
+      expect(createPermissions({ mode: 'minimal', root }).decide({ ...call(command), rules })).toBe('ask');
+    }
+  },
+);
+
+test('a rule that a person wrote for a builtin allows no command in an array index', () => {
+  const decide = (name: string, command: string) =>
+    createPermissions({ mode: 'minimal', root, allow: [{ tool: 'shell', prefix: [name] }] }).decide(call(command));
+  expect(decide('test', "test -v 'a[$(./x)]'")).toBe('ask');
+  expect(decide('read', "read 'a[`./x`]'")).toBe('ask');
+  expect(decide('test', 'test -f a.txt && ls')).toBe('allow');
+  expect(decide('printf', "printf '%s [$x]' y && ls")).toBe('allow');
+});
+
+test('there is a minimum number of them', () => {
   expect(Object.values(asks).flat().length).toBeGreaterThan(250);
   expect(new Set(Object.values(asks).flat()).size).toBe(Object.values(asks).flat().length);
 });

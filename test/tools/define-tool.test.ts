@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { defineTool } from '../../src/tools/define-tool';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createToolbox } from '../../src/tools/running/toolbox';
 
 const ok = (): string => 'ok';
 const good = { name: 'greet', description: 'Greets.', input: z.object({ who: z.string() }) };
 
 describe('defineTool', () => {
-  test('fills in the safe defaults', () => {
+  test('sets the safe defaults', () => {
     const tool = defineTool(good);
     expect(tool).toMatchObject({ effect: 'once' });
     expect(tool.approval).toBeUndefined();
@@ -37,7 +37,7 @@ describe('defineTool', () => {
     expect(defineTool({ ...good, input: z.object({}) }).parameters).toMatchObject({ type: 'object', properties: {} });
   });
 
-  test('a schema that contains itself is written with a reference', () => {
+  test('a recursive schema is written with a reference', () => {
     const node = z.object({
       name: z.string(),
       get children() {
@@ -47,7 +47,7 @@ describe('defineTool', () => {
     expect(JSON.stringify(defineTool({ ...good, input: node }).parameters)).toContain('$ref');
   });
 
-  test('a transformed field is shown as what the model must send', () => {
+  test('a transformed field is shown as the model must send it', () => {
     const input = z.object({ when: z.iso.datetime().transform((text) => new Date(text)), n: z.coerce.date().optional() });
     expect(defineTool({ ...good, input }).parameters).toMatchObject({ properties: { when: { type: 'string' } } });
   });
@@ -73,10 +73,10 @@ describe('defineTool', () => {
     ['a timeout no timer can hold', { timeoutMs: 2 ** 31 }, /at most 2147483647/],
     ['a timeout that is no number', { timeoutMs: Number.NaN }, /timeoutMs is NaN/],
     ['an execute that is no function', { execute: 'echo' }, /execute is not a function/],
-    ['an approval of another shape', { approval: { if: 'always' } }, /approval can't be asked: if is not known; known are reason, users/],
+    ['an approval of another shape', { approval: { if: 'always' } }, /approval is not valid: if is not known; known are reason, users/],
     ['a rule that is none', { approval: { when: 'cents > 5' } }, /approval has when, which is "cents > 5"; use 'always' or a function/],
     ['a list as approval', { approval: ['always'] }, /approval is \["always"\]; use 'never', 'always'/],
-    ['no schema', { input: undefined }, /input is no schema; use z\.object/],
+    ['no schema', { input: undefined }, /input is not a schema; use z\.object/],
     ['a schema of another library', { input: { safeParse: () => ({}) } }, /not a zod schema/],
     ['zod schemas that nobody wrapped', { input: { city: z.string() } }, /wrap it: z\.object/],
     ['definitions of a zod schema', { definitions: {} }, /definitions are for JSON Schemas/],

@@ -12,9 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { readGitIndex } from '../../src/tools/git-index';
-import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
-import { createShell } from '../../src/tools/shell';
+import { createShell } from '../../src/tools/built-in/shell';
+import { readGitIndex } from '../../src/tools/permissions/git-index';
+import { createPermissions, type PermissionMode } from '../../src/tools/permissions/permissions';
 import { newFolder, removeFolders, run } from './tool-host';
 
 afterEach(removeFolders);
@@ -52,7 +52,7 @@ async function repository() {
 
 const reading = ['git status', 'git diff', 'git log -p', 'git show', 'git ls-files -m', 'git grep one', 'git rev-parse HEAD'];
 
-test.each(reading)('%s is free in a repository with harmless settings', async (command) => {
+test.each(reading)('%s needs no approval in a repository with harmless settings', async (command) => {
   const { decide, config } = await repository();
   config(
     '[remote "origin"]\n\turl = https://example.test/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch "main"]\n\tremote = origin\n',
@@ -62,7 +62,7 @@ test.each(reading)('%s is free in a repository with harmless settings', async (c
   expect(decide(command, { workdir: '.' })).toBe('allow');
 });
 
-test.each(reading)('%s is asked about where git may find another repository, or settings that are not known', async (command) => {
+test.each(reading)('%s needs approval if git may find another repository, or unknown settings', async (command) => {
   const { decide, root, git } = await repository();
   mkdirSync(join(root, 'docs'));
   expect(decide(`cd docs && ${command}`)).toBe('ask');
@@ -94,14 +94,14 @@ test.each([
   '[user]\n\tname = a \\\n',
   '[user "x\\"]\n\tname = a\n',
   'nonsense\n',
-])('settings are not known: %j', async (text) => {
+])('unknown settings: %j', async (text) => {
   const { decide, config } = await repository();
   expect(decide('git status')).toBe('allow');
   config(text);
   expect(decide('git status')).toBe('ask');
 });
 
-test('a repository that is elsewhere, or none, is asked about', async () => {
+test('a repository elsewhere, and a missing one, need approval', async () => {
   const { decide, root } = await repository();
   writeFileSync(join(root, '.git/commondir'), '../x\n');
   expect(decide('git status')).toBe('ask');
@@ -151,7 +151,7 @@ test.each(['git status', 'git diff', 'git diff HEAD'])(
   },
 );
 
-test('settings of submodules are asked about where they are not known', async () => {
+test('unknown settings of submodules need approval', async () => {
   const { decide, root } = await repository();
   writeFileSync(join(root, '.gitmodules'), '[submodule "a"]\n\tpath = a\n\turl = https://example.test/a.git\n');
   expect(decide('git status')).toBe('allow');
@@ -159,8 +159,123 @@ test('settings of submodules are asked about where they are not known', async ()
   expect(decide('git status')).toBe('ask');
 });
 
+test('git add and git commit are remembered by prefix in a workspace that is a repository of its own, and nowhere else', async () => {
+  const { root, decide, config } = await repository();
+  mkdirSync(join(root, 'packages/app'), { recursive: true });
+  const offered = (folder: string | undefined, command: string) =>
+    createPermissions({ ...(folder !== undefined && { root: folder }) }).suggest({ tool: 'shell', args: { command } });
+  for (const [command, prefix] of [
+    ['git add a.txt', ['git', 'add']],
+    ['git commit -m x', ['git', 'commit']],
+  ] as const) {
+    expect(offered(root, command)).toEqual([{ tool: 'shell', prefix }]);
+    const exactly = [{ tool: 'shell', prefix: command.split(' '), exact: true }];
+    expect(offered(undefined, command)).toEqual(exactly);
+    for (const folder of ['packages', 'packages/app']) expect(offered(join(root, folder), command)).toEqual(exactly);
+  }
+  // An empty `.git` is none: git goes on to the folders above.
+  const app = join(root, 'packages/app');
+  mkdirSync(join(app, '.git'));
+  const rules = offered(root, 'git add a.txt');
+  for (const command of ['git add :/', 'git add -A', 'git add a.txt', "git add ':(top)a.txt'"]) {
+    const permissions = createPermissions({ mode: 'minimal', root: app });
+    expect([command, permissions.decide({ tool: 'shell', args: { command }, rules })]).toEqual([command, 'ask']);
+  }
+  expect(decide('git status')).toBe('allow');
+  config('[core]\n\tworktree = /\n');
+  expect(offered(root, 'git add a.txt')).toEqual([{ tool: 'shell', prefix: ['git', 'add', 'a.txt'], exact: true }]);
+});
+
+test.each<[string, (repository: { root: string; outside: string; git(...args: string[]): unknown }) => void]>([
+  ['its last message is a link', ({ root, outside }) => symlinkSync(join(outside, 'x'), join(root, '.git/COMMIT_EDITMSG'))],
+  ['its log is a link', ({ root, outside }) => symlinkSync(join(outside, 'x'), join(root, '.git/logs/HEAD'))],
+  ['a folder of its objects is a link', ({ root, outside }) => symlinkSync(outside, join(root, '.git/objects/zz'))],
+  ['its settings name a filter', ({ git }) => git('config', 'filter.x.clean', './evil.sh')],
+  ['its settings are those of another repository', ({ root }) => writeFileSync(join(root, '.git/commondir'), '../common\n')],
+  ['its settings have a second file', ({ git }) => git('config', 'extensions.worktreeConfig', 'true')],
+  [
+    'its index has a path that leads out',
+    ({ root }) => {
+      const index = readFileSync(join(root, '.git/index'));
+      index.write('../xx', index.indexOf('a.txt'), 'latin1');
+      writeFileSync(join(root, '.git/index'), index);
+    },
+  ],
+  [
+    'a folder of its files has become a link',
+    ({ root, outside, git }) => {
+      mkdirSync(join(root, 'docs'));
+      writeFileSync(join(root, 'docs/b.txt'), 'one\n');
+      git('add', 'docs');
+      rmSync(join(root, 'docs'), { recursive: true });
+      symlinkSync(outside, join(root, 'docs'));
+    },
+  ],
+])('git add and git commit by prefix are neither offered nor allowed if %s', async (_, change) => {
+  const { root, git } = await repository();
+  const outside = await newFolder();
+  for (const name of ['COMMIT_EDITMSG', 'logs/HEAD']) rmSync(join(root, '.git', name), { force: true });
+  const permissions = createPermissions({ mode: 'minimal', root });
+  const commands = ['git add a.txt', 'git commit -m x'].map((command) => ({ tool: 'shell', args: { command } }));
+  const rules = commands.flatMap((call) => permissions.suggest(call));
+  expect(rules.map(({ prefix }) => prefix)).toEqual([
+    ['git', 'add'],
+    ['git', 'commit'],
+  ]);
+  for (const call of commands) expect(permissions.decide({ ...call, rules })).toBe('allow');
+  change({ root, outside, git });
+  for (const call of commands) {
+    expect(permissions.decide({ ...call, rules })).toBe('ask');
+    expect(permissions.suggest(call)).toEqual([expect.objectContaining({ exact: true })]);
+  }
+});
+
+test('a rule that a person wrote for reading git commands applies if the repository names no program, or to the exact command', async () => {
+  const { root, git, ranEvil } = await repository();
+  mkdirSync(join(root, 'docs'));
+  const decide = (prefix: string[], command: string, more: object = {}) =>
+    createPermissions({ root, allow: [{ tool: 'shell', prefix, ...more }] }).decide({ tool: 'shell', args: { command } });
+  expect(decide(['git', 'diff'], 'git diff')).toBe('allow');
+  expect(decide(['git'], 'git push origin main')).toBe('allow');
+  expect(decide(['git', 'diff'], 'cd docs && git diff')).toBeUndefined();
+  git('config', 'diff.external', './evil.sh');
+  expect(await ranEvil('git diff')).toBe(true);
+  for (const prefix of [['git'], ['git', 'diff'], ['/usr/bin/git', 'diff', '--stat']]) {
+    expect([prefix, decide(prefix, 'git diff --stat')]).toEqual([prefix, undefined]);
+  }
+  expect(decide(['git', 'diff'], 'git diff', { exact: true })).toBe('allow');
+  expect(decide(['git'], 'git push origin main')).toBe('allow');
+});
+
+test('of several commands that take in changes only the first is allowed by prefix, because it may create a submodule of another repository', async () => {
+  const { root, evil, git } = await repository();
+  const inner = join(root, 'inner');
+  git('init', '-q', 'inner');
+  writeFileSync(join(inner, '.gitattributes'), '*.txt filter=x\n');
+  writeFileSync(join(inner, 'b.txt'), 'one\n');
+  git('-C', 'inner', 'add', '.');
+  git('-C', 'inner', 'commit', '-q', '-m', 'one');
+  appendFileSync(join(inner, '.git/config'), `[filter "x"]\n\tclean = ${evil}\n`);
+  const permissions = createPermissions({ mode: 'minimal', root });
+  const rules = ['add', 'commit'].map((subcommand) => ({ tool: 'shell', prefix: ['git', subcommand] }));
+  const decide = (command: string) => permissions.decide({ tool: 'shell', args: { command }, rules });
+  for (const command of ['git add -A; git commit -m x', 'git add -A && git commit -m x && git status', 'git commit -am x']) {
+    expect([command, decide(command)]).toEqual([command, 'allow']);
+  }
+  for (const command of [
+    'git add -A; git add -A',
+    '/usr/bin/git add -A; git add a.txt',
+    'git add -A; git commit -qam x',
+    'git add .; ls; git commit --all -m x',
+  ]) {
+    expect([command, decide(command)]).toEqual([command, 'ask']);
+  }
+  await run(createShell(), { command: 'git add -A; touch -d 2001-01-01 inner/b.txt; git add -A' }, { workspace: root });
+  expect(existsSync(join(root, 'it-ran'))).toBe(true);
+});
+
 describe('an index', () => {
-  test.each([2, 3, 4])('of version %d is read as git reads it', async (version) => {
+  test.each([2, 3, 4])('of version %d is parsed as git parses it', async (version) => {
     const { root, git, decide } = await repository();
     for (const folder of ['src/deep', 'src-b', 'x'.repeat(200)]) mkdirSync(join(root, folder), { recursive: true });
     for (const name of ['src/a.ts', 'src/deep/b.ts', 'src-b/ä.ts', `${'x'.repeat(200)}/y`]) writeFileSync(join(root, name), 'one\n');
@@ -194,7 +309,7 @@ describe('an index', () => {
     return Buffer.concat([header, ...entries, Buffer.alloc(20)]);
   };
 
-  test('is understood where its paths are below the workspace, and nowhere else', () => {
+  test('is accepted if its paths are below the workspace, and only then', () => {
     const fine = ['a', 'a/b.ts', '..a/b..', '.gitignore', '.github/x'];
     expect(readGitIndex(indexOf(fine))?.paths).toEqual(fine);
     for (const path of [
@@ -212,13 +327,13 @@ describe('an index', () => {
       expect([path.slice(0, 20), readGitIndex(indexOf(['a', path]))]).toEqual([path.slice(0, 20), undefined]);
   });
 
-  test('that makes much of little is not read to its end', () => {
+  test('that expands a small file to large data is not read to its end', () => {
     const long = 'x'.repeat(4_000);
     expect(readGitIndex(indexOf(Array.from({ length: 100 }, () => long)))?.paths).toHaveLength(100);
     expect(readGitIndex(indexOf(Array.from({ length: 5_100 }, () => long)))).toBeUndefined();
   });
 
-  test('that is split, cut off, or not one, is asked about', async () => {
+  test('that is split, cut off, or invalid, needs approval', async () => {
     const { root, git, decide } = await repository();
     const whole = readFileSync(join(root, '.git/index'));
     for (const bytes of [whole.subarray(0, -30), Buffer.concat([whole, Buffer.from('x')]), Buffer.from('DIRC')]) {
@@ -247,7 +362,7 @@ test.each(['.git/config', '.git/HEAD', '.git/index', '.gitmodules', '.git/packed
   5_000,
 );
 
-test('settings that are too long to be read are asked about', async () => {
+test('settings that are too long to be read need approval', async () => {
   const { decide, config } = await repository();
   config(`# ${'x'.repeat(900_000)}\n`);
   expect(decide('git status')).toBe('allow');
@@ -255,14 +370,14 @@ test('settings that are too long to be read are asked about', async () => {
   expect(decide('git status')).toBe('ask');
 });
 
-describe('git that would read outside the workspace is asked about', () => {
-  test('where a repository takes objects from another', async () => {
+describe('a git command that would read outside the workspace needs approval', () => {
+  test('if a repository takes objects from another', async () => {
     const { root, decide } = await repository();
     writeFileSync(join(root, '.git/objects/info/alternates'), '/elsewhere/.git/objects\n');
     expect(decide('git log -p')).toBe('ask');
   });
 
-  test.each(['HEAD', 'refs/heads', 'index', 'objects/info', 'info/exclude'])('where .git/%s is a link', async (name) => {
+  test.each(['HEAD', 'refs/heads', 'index', 'objects/info', 'info/exclude'])('if .git/%s is a link', async (name) => {
     const { root, decide } = await repository();
     expect(decide('git log -p')).toBe('allow');
     renameSync(join(root, '.git', name), join(root, 'moved'));
@@ -270,7 +385,7 @@ describe('git that would read outside the workspace is asked about', () => {
     expect(decide('git log -p')).toBe('ask');
   });
 
-  test('where a link is among the notes of a rebase', async () => {
+  test('if a link is among the files of a rebase', async () => {
     const { root, decide } = await repository();
     mkdirSync(join(root, '.git/rebase-merge'));
     writeFileSync(join(root, '.git/rebase-merge/interactive'), '');
@@ -279,14 +394,14 @@ describe('git that would read outside the workspace is asked about', () => {
     expect(decide('git status')).toBe('ask');
   });
 
-  test('where there is more in .git than can be looked at', async () => {
+  test('if .git contains more than can be checked', async () => {
     const { root, decide } = await repository();
     mkdirSync(join(root, '.git/refs/heads/many'));
     for (let at = 0; at < 20_000; at += 1) writeFileSync(join(root, '.git/refs/heads/many', String(at)), '');
     expect(decide('git log')).toBe('ask');
   });
 
-  test('where it searches behind a folder that became a link', async () => {
+  test('if it searches behind a folder that became a link', async () => {
     const { root, git, decide } = await repository();
     const outside = await newFolder();
     mkdirSync(join(root, 'a/b'), { recursive: true });
@@ -299,7 +414,9 @@ describe('git that would read outside the workspace is asked about', () => {
     symlinkSync(outside, join(root, 'a/b'));
     expect(git('grep', 'secret').toString()).toContain('top secret');
     expect(decide('git grep secret')).toBe('ask');
-    expect(decide('git status')).toBe('allow');
+    for (const command of ['git ls-files --eol', 'git diff', 'git diff HEAD', 'git log -p', 'git show', 'git status']) {
+      expect([command, decide(command)]).toEqual([command, 'ask']);
+    }
   });
 });
 
@@ -312,7 +429,7 @@ describe('the environment of every command', () => {
     expect(await ranEvil(`git -c core.fsmonitor=${evil} ${command.slice(4)}`)).toBe(true);
   });
 
-  test('runs no program that checks signatures, no hook of what only reads, and writes no index', async () => {
+  test('runs no program that checks signatures and no hook of read-only commands, and writes no index', async () => {
     const { config, ranEvil, evil, root } = await repository();
     config(`[log]\n\tshowSignature = true\n[gpg]\n\tprogram = ${evil}\n[core]\n\tpager = ${evil}\n[diff]\n\tautoRefreshIndex = true\n`);
     mkdirSync(join(root, '.git/hooks'), { recursive: true });
@@ -332,7 +449,7 @@ describe('the environment of every command', () => {
     expect(await ranEvil('env -u GIT_CONFIG_COUNT git status', 'docs')).toBe(true);
   });
 
-  test('does not look into submodules, whose settings are their own', async () => {
+  test('does not read submodules, which have their own settings', async () => {
     const { ranEvil, evil, root, git } = await repository();
     const inner = join(root, 'inner');
     execFileSync('git', ['init', '-q', inner]);
@@ -368,13 +485,40 @@ describe('mode trusted', () => {
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: .git/config\n@@\n' }, 'ask'],
     ['apply_patch', { patch: '--- a/.git/config\n+++ b/.git/config\n' }, 'ask'],
     ['apply_patch', { patch: '*** Begin Patch\n*** Update File: a.txt\n+see .git/config\n' }, 'allow'],
-  ])('edits no file of git itself: %s %j: %s', async (tool, args, decision) => {
+    ['write_file', { path: '.longhaul/dev.pid', content: '1' }, 'ask'],
+    ['write_file', { path: './.LongHaul/dev.pid', content: '1' }, 'ask'],
+    ['write_file', { path: 'kept/dev.pid', content: '1' }, 'ask'],
+    ['edit', { file: '.longhaul/temporal.db', old: 'a', new: 'b' }, 'ask'],
+    ['apply_patch', { patch: '*** Begin Patch\n*** Delete File: .longhaul/temporal.db\n' }, 'ask'],
+    ['apply_patch', { patch: '--- a/kept/dev.pid\n+++ b/kept/dev.pid\n' }, 'ask'],
+    ['write_file', { path: 'longhaul/a.ts', content: 'see .longhaul/dev.pid' }, 'allow'],
+    ['read_file', { path: '.longhaul/temporal.db' }, 'ask'],
+    ['read_file', { path: 'kept/temporal.db' }, 'ask'],
+    ['list_dir', { path: '.longhaul' }, 'ask'],
+    ['list_dir', { path: '.' }, 'allow'],
+    ['read_file', { path: '.git/config' }, 'allow'],
+    ['ask_human', { question: 'May I look into .longhaul/temporal.db' }, 'allow'],
+  ])('edits no file of git or longhaul itself, and reads none of longhaul: %s %j: %s', async (tool, args, decision) => {
     const { root } = await repository();
     symlinkSync('.git', join(root, 'link'));
+    mkdirSync(join(root, '.longhaul'));
+    symlinkSync('.longhaul', join(root, 'kept'));
     expect(createPermissions({ mode: 'trusted', root }).decide({ tool, args })).toBe(decision);
   });
 
-  test('nor by a long path, and decides soon', async () => {
+  test('works in a workspace that is itself in a folder of longhaul', async () => {
+    const { root } = await repository();
+    const inner = join(root, '.longhaul/work');
+    mkdirSync(inner, { recursive: true });
+    const { decide } = createPermissions({ mode: 'trusted', root: inner });
+    for (const path of ['a.txt', join(inner, 'a.txt')]) {
+      expect(decide({ tool: 'write_file', args: { path, content: 'x' } })).toBe('allow');
+      expect(decide({ tool: 'read_file', args: { path } })).toBe('allow');
+      expect(decide({ tool: 'shell', args: { command: `cat ${path}` } })).toBe('allow');
+    }
+  });
+
+  test('nor by a long path, and decides quickly', async () => {
     const { root } = await repository();
     symlinkSync('.git', join(root, 'link'));
     const decide = (tool: string, args: object) => createPermissions({ mode: 'trusted', root }).decide({ tool, args });
@@ -398,14 +542,14 @@ describe('mode trusted', () => {
   });
 
   test.each([
-    "sed -i 's/a/b/' .git/config",
-    "sed -i 's/a/b/' link/config",
-    "cd .git && sed -i 's/a/b/' config",
-    "cd link; sed -i 's/a/b/' config",
+    "sed -i -e 's/a/b/' .git/config",
+    "sed -i -e 's/a/b/' link/config",
+    "cd .git && sed -i -e 's/a/b/' config",
+    "cd link; sed -i -e 's/a/b/' config",
   ])('nor does %s', async (command) => {
     const { root, decide } = await repository();
     symlinkSync('.git', join(root, 'link'));
     expect(decide(command, {}, 'trusted')).toBe('ask');
-    expect(decide("sed -i 's/a/b/' a.txt", {}, 'trusted')).toBe('allow');
+    expect(decide("sed -i -e 's/a/b/' a.txt", {}, 'trusted')).toBe('allow');
   });
 });

@@ -1,6 +1,6 @@
-import { defineTool } from '../../src/tools/define-tool';
-import type { JsonSchema, SchemaDefinitions } from '../../src/tools/json-schema';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { type JsonSchema, type SchemaDefinitions, selfContained } from '../../src/tools/defining/json-schema';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { callOf, run } from './tool-host';
 
 const toolOf = (input: JsonSchema, definitions?: SchemaDefinitions) =>
@@ -25,18 +25,18 @@ const order = {
 const id = '0b6f8f5e-8c1e-4f6b-9c3e-2b1a8f0d7c11';
 
 describe('a JSON Schema as the input of a tool', () => {
-  test('reaches the model as it is, without its dialect', () => {
+  test('reaches the model unchanged, without its dialect', () => {
     const tool = toolOf({ $schema: 'http://json-schema.org/draft-07/schema#', ...order });
     expect(tool.parameters).toEqual(order);
     expect(toolOf({ type: 'object' }).parameters).toEqual({ type: 'object', properties: {} });
   });
 
-  test('what fits is given to execute as it was sent', async () => {
+  test('valid arguments are passed to execute unchanged', async () => {
     const { outcome } = await run(toolOf(order), { id, lines: [{ sku: 'a', note: 'x' }] });
     expect(outcome).toMatchObject({ status: 'success', content: `{"id":"${id}","lines":[{"sku":"a","note":"x"}]}` });
   });
 
-  test('[A41] what does not fit is listed, problem by problem, with its place', async () => {
+  test('[A41] every problem is listed with its location', async () => {
     const message = await refusal(order, { id: 'x', size: 'xl', lines: [{ sku: 'a' }, {}], note: 1 });
     expect(message.split('\n')).toEqual([
       "Tool 'order': the arguments don't fit its schema:",
@@ -47,19 +47,19 @@ describe('a JSON Schema as the input of a tool', () => {
     ]);
   });
 
-  test('what fits none of several forms says so', async () => {
+  test('arguments that match none of several forms are an error that says so', async () => {
     const input = { type: 'object', properties: { to: { anyOf: [{ type: 'string' }, { type: 'number' }] } } };
     expect(await refusal(input, { to: null })).toContain('- to: fits none of its forms');
   });
 
-  test('of a thousand problems the first twenty are told', async () => {
+  test('of a thousand problems the first twenty are reported', async () => {
     const input = { type: 'object', properties: { list: { type: 'array', items: { type: 'string' } } } };
     const lines = (await refusal(input, { list: Array.from({ length: 1_000 }, () => 1) })).split('\n');
     expect(lines).toHaveLength(22);
     expect(lines.at(-1)).toBe('- and 980 more');
   });
 
-  test('tuples are those of the dialect that the schema is written in', async () => {
+  test('tuples follow the dialect of the schema', async () => {
     const pair = [{ type: 'string' }, { type: 'number' }];
     const old = { type: 'object', properties: { pair: { type: 'array', items: pair } } };
     const new_ = { type: 'object', properties: { pair: { type: 'array', prefixItems: pair } } };
@@ -80,7 +80,7 @@ describe('a JSON Schema as the input of a tool', () => {
     );
   });
 
-  test('two tools may both contain themselves', async () => {
+  test('two tools may both be recursive', async () => {
     const list = (type: string) => ({ type: 'object', properties: { value: { type }, next: { $ref: '#' } } });
     const [words, numbers] = [toolOf(list('string')), toolOf(list('number'))];
     expect(await words.check({ value: 'a', next: { value: 'b' } })).toMatchObject({ ok: true });
@@ -100,18 +100,18 @@ describe('a JSON Schema as the input of a tool', () => {
   circle.self = circle;
   test.each([
     ['a root that is no object', { type: 'string' }, /input is not an object at its root/],
-    ['nothing that a schema says', {}, /input says nothing of an object/],
-    ['words that are no schema', { city: 'string' }, /says nothing of an object; a JSON Schema has one of type, properties/],
+    ['nothing that a schema says', {}, /input doesn't describe an object/],
+    ['words that are no schema', { city: 'string' }, /doesn't describe an object; a JSON Schema needs one of type, properties/],
     [
       'a type that is none',
       { type: 'object', properties: { a: { type: 'text' } } },
-      /input is no JSON Schema of draft-07 or 2020-12: schema is invalid/,
+      /input is not a valid JSON Schema of draft-07 or 2020-12: schema is invalid/,
     ],
-    ['a pattern that is none', { type: 'object', properties: { a: { pattern: '(' } } }, /is no JSON Schema/],
+    ['a pattern that is none', { type: 'object', properties: { a: { pattern: '(' } } }, /is not a valid JSON Schema/],
     ['a reference to nowhere', { type: 'object', properties: { a: { $ref: '#/$defs/b' } } }, /can't resolve reference #\/\$defs\/b/],
     ['an unknown dialect', { $schema: 'http://json-schema.org/draft-04/schema#', type: 'object' }, /draft-07 and 2020-12 are known/],
     ['a check that is asynchronous', { $async: true, type: 'object' }, /\$async is not part/],
-    ['an object in a circle', { type: 'object', properties: circle }, /contains itself does so by \$ref/],
+    ['an object in a circle', { type: 'object', properties: circle }, /use \$ref for a recursive schema/],
   ])('refuses %s', (_what, input, message) => {
     expect(() => toolOf(input as JsonSchema)).toThrow(message);
   });
@@ -136,7 +136,7 @@ describe('[A42] references to components', () => {
     properties: { pet: { $ref: '#/components/schemas/Pet' }, n: { $ref: '#/components/schemas/Odd~1name~0' } },
   };
 
-  test('are resolved, also in a circle and by $anchor', async () => {
+  test('are resolved, also circular ones and by $anchor', async () => {
     const pet = { name: 'Tom', kind: 'cat', owner: { pets: [{ name: 'Rex', kind: 'dog' }] } };
     expect(await refusal(input, { pet, n: 3 }, { components })).toBe('');
     const wrong = { name: 'Tom', kind: 'cow', owner: { pets: [{ kind: 'dog' }] } };
@@ -146,7 +146,7 @@ describe('[A42] references to components', () => {
     }
   });
 
-  test('reach the model in one schema, with what it needs and nothing else', () => {
+  test('reach the model in one schema, with only the components that it needs', () => {
     const { parameters } = toolOf(input, { components });
     expect(Object.keys(parameters.$defs ?? {}).sort()).toEqual(['Kind', 'Odd/name~', 'Owner', 'Pet']);
     expect(parameters).toMatchObject({
@@ -160,11 +160,11 @@ describe('[A42] references to components', () => {
     expect(JSON.stringify(parameters)).not.toContain('components');
   });
 
-  test('may stand in the schema itself, as in an OpenAPI document', async () => {
+  test('may be in the schema itself, as in an OpenAPI document', async () => {
     expect(await refusal({ ...input, components }, { pet: { kind: 'dog' } })).toContain('- pet.name: is required');
   });
 
-  test('may be all that the schema says', async () => {
+  test('may be the whole schema', async () => {
     for (const $ref of ['#/components/schemas/Owner', '#/components/schemas/Alias']) {
       const all = { components: { schemas: { ...components.schemas, Alias: { $ref: '#/components/schemas/Owner' } } } };
       expect(toolOf({ $ref }, all).parameters).toMatchObject({ type: 'object', properties: { pets: { type: 'array' } } });
@@ -172,7 +172,7 @@ describe('[A42] references to components', () => {
     }
   });
 
-  test('may be all that the schema says, by an anchor of something that contains itself', async () => {
+  test('may be the whole schema, by an anchor of a recursive component', async () => {
     const Node = { $anchor: 'node', type: 'object', properties: { value: { type: 'number' }, next: { $ref: '#node' } } };
     const all = { components: { schemas: { Node } } };
     const { parameters } = toolOf({ $ref: '#node' }, all);
@@ -182,21 +182,21 @@ describe('[A42] references to components', () => {
     expect(await refusal({ $ref: '#node' }, { value: 1, next: { value: 'x' } }, all)).toContain('- next.value: must be number');
   });
 
-  test('may be yes or no', async () => {
+  test('may be true or false', async () => {
     const all = { components: { schemas: { Any: true, None: false } as never } };
     const both = { type: 'object', properties: { a: { $ref: '#/components/schemas/Any' }, b: { $ref: '#/components/schemas/None' } } };
     expect(await refusal(both, { a: 1 }, all)).toBe('');
     expect(await refusal(both, { b: 1 }, all)).toContain('- b: ');
   });
 
-  test('keep out of the way of definitions that the schema has', async () => {
+  test('do not collide with definitions of the schema', async () => {
     const own = { ...input, $defs: { Pet: { type: 'string' } }, required: ['pet'] };
     const both = { ...own, properties: { ...own.properties, word: { $ref: '#/$defs/Pet' } } };
     expect(await refusal(both, { pet: { name: 'Tom' }, word: 'x' }, { components })).toBe('');
     expect(await refusal(both, { pet: 'Tom', word: {} }, { components })).toMatch(/- pet: must be object[\s\S]*- word: must be string/);
   });
 
-  test('look alike in data and in names, and are neither', async () => {
+  test('that appear in data and in names are not references', async () => {
     const words = { $ref: '#/components/schemas/Nowhere' };
     const tricky = {
       type: 'object',
@@ -206,11 +206,37 @@ describe('[A42] references to components', () => {
     expect(await refusal(tricky, { default: 'cow' }, { components })).toContain('- default: must be one of');
   });
 
-  test('that there are not are named at once, with those there are', () => {
+  test('that are missing are reported immediately, with the existing ones', () => {
     const lost = { type: 'object', properties: { a: { $ref: '#/components/schemas/Pett' } } };
     expect(() => toolOf(lost, { components })).toThrow(
       "defineTool 'order': input refers to '#/components/schemas/Pett', which is not among its definitions (there are: Pet, Owner, Kind",
     );
     expect(() => toolOf(lost)).toThrow('(there are: none)');
+  });
+});
+
+describe('a schema by an untrusted author', () => {
+  const refuse = (problem: string) => new Error(problem);
+
+  // Looked through for each reference, either takes minutes.
+  test('may refer to an anchor any number of times', () => {
+    const anyOf = Array.from({ length: 40_000 }, () => ({ $ref: '#a' }));
+    expect(selfContained({ type: 'object', anyOf }, undefined, refuse).anyOf).toHaveLength(anyOf.length);
+  });
+
+  test('may refer to the anchors of any number of components', () => {
+    const names = Array.from({ length: 30_000 }, (_, n) => `c${n}`);
+    const schemas = Object.fromEntries(names.map((name) => [name, { $anchor: `${name}a` }]));
+    const anyOf = names.map((name) => ({ $ref: `#${name}a` }));
+    const { $defs } = selfContained({ type: 'object', anyOf, components: { schemas } }, undefined, refuse);
+    expect(Object.keys($defs as object)).toHaveLength(names.length);
+  });
+
+  test('may have components that refer to each other in a long chain', () => {
+    const schemas = Object.fromEntries(
+      Array.from({ length: 30_000 }, (_, n) => [`c${n}`, { $ref: `#/components/schemas/c${(n + 1) % 30_000}` }]),
+    );
+    const schema = { type: 'object', properties: { a: { $ref: '#/components/schemas/c0' } }, components: { schemas } };
+    expect(Object.keys(selfContained(schema, undefined, refuse).$defs as object)).toHaveLength(30_000);
   });
 });

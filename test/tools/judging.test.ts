@@ -1,10 +1,13 @@
+import { execFileSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { PermissionRule, ToolSpec } from '../../src/core/tool';
-import { defineTool } from '../../src/tools/define-tool';
-import { createPermissions, type Permissions } from '../../src/tools/permissions';
-import { createShell } from '../../src/tools/shell';
-import { createToolbox } from '../../src/tools/toolbox';
-import { callOf, hostWith } from './tool-host';
+import { createShell } from '../../src/tools/built-in/shell';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createPermissions, type Permissions } from '../../src/tools/permissions/permissions';
+import { createToolbox } from '../../src/tools/running/toolbox';
+import { callOf, hostWith, newFolder, removeFolders } from './tool-host';
 
 const input = z.object({ to: z.string().optional() });
 const mail = defineTool({ name: 'mail', description: 'Mail.', input, approval: { groups: ['office'] }, execute: () => 'ok' });
@@ -22,14 +25,14 @@ async function judged(permissions: Permissions, name: string, rules?: Permission
 }
 
 describe('permissions', () => {
-  test('are asked with the tool, its arguments and what people remembered', async () => {
+  test('are called with the tool, its arguments and the remembered rules', async () => {
     const permissions = saying(undefined);
     const rules = [{ tool: 'mail' }];
     await judged(permissions, 'mail', rules);
     expect(permissions.decide).toHaveBeenCalledWith({ tool: 'mail', args: { to: 'lee' }, rules });
   });
 
-  test('are told where the tool works, which is their root unless they have one', async () => {
+  test('get the folder of the tool, which is their root unless they have one', async () => {
     const permissions = saying(undefined);
     await createToolbox([mail], { permissions }).judge(callOf('mail', {}), { workspace: '/srv/work' });
     expect(permissions.decide).toHaveBeenCalledWith({ tool: 'mail', args: {}, rules: [], workspace: '/srv/work' });
@@ -41,7 +44,7 @@ describe('permissions', () => {
     expect(await judge('/srv/other')).toHaveProperty('approval');
   });
 
-  test('[B170] what they deny is not run, and may end the run', async () => {
+  test('[B170] a call that they deny does not run, and may end the run', async () => {
     const error = { name: 'PermissionDeniedError', message: 'Permission denied: no mail' };
     expect(await judged(saying({ deny: 'no mail' }), 'mail')).toEqual({ kind: 'reject', error });
     expect(await judged(saying(Promise.resolve({ deny: 'no mail', stop: true })), 'outside')).toEqual({
@@ -51,35 +54,37 @@ describe('permissions', () => {
     });
   });
 
-  test('what they allow needs nobody; whom a question goes to stays', async () => {
+  test('what they allow needs no approval; the people of a question stay the same', async () => {
     expect(await judged(saying('allow'), 'mail')).toEqual({ kind: 'run', effect: 'once', timeoutMs: 30_000 });
     expect(await judged(saying('allow'), 'outside')).toEqual({ kind: 'external', ask: { users: ['dana'] } });
   });
 
-  test("what they want asked is asked, by the tool's own policy where it has one", async () => {
+  test('what they want approved is asked about, by the policy of the tool if it has one', async () => {
     expect(await judged(saying('ask'), 'look')).toMatchObject({ kind: 'run', approval: {} });
     expect(await judged(saying('ask'), 'mail')).toMatchObject({ kind: 'run', approval: { groups: ['office'] } });
   });
 
-  test('where they have no opinion the tool decides', async () => {
+  test('without a decision of theirs the tool decides', async () => {
     expect(await judged(saying(undefined), 'look')).not.toHaveProperty('approval');
     expect(await judged(saying(undefined), 'mail')).toMatchObject({ approval: { groups: ['office'] } });
   });
 
-  test('what a person may remember comes with the question', async () => {
-    const remember = [{ tool: 'mail', prefix: ['to', 'dana'] }];
-    expect(await judged(saying('ask', remember), 'mail')).toMatchObject({ approval: { groups: ['office'], remember } });
+  test('the question has the rule that a person may remember', async () => {
+    const remember = [{ tool: 'look', prefix: ['at', 'it'] }];
+    expect(await judged(saying('ask', remember), 'look')).toMatchObject({ approval: { remember } });
     // The whole tool is what is meant where nothing is said, and none is that nothing can be remembered.
-    expect(await judged(saying('ask', [{ tool: 'mail' }]), 'mail')).not.toMatchObject({ approval: { remember: expect.anything() } });
-    expect(await judged(saying('ask', []), 'mail')).toMatchObject({ approval: { remember: [] } });
+    expect(await judged(saying('ask', [{ tool: 'look' }]), 'look')).not.toMatchObject({ approval: { remember: expect.anything() } });
+    expect(await judged(saying('ask', []), 'look')).toMatchObject({ approval: { remember: [] } });
+    // What is for certain people they are asked about each time.
+    expect(await judged(saying('ask', remember), 'mail')).toMatchObject({ approval: { groups: ['office'], remember: [] } });
     expect(await judged(saying(undefined, remember), 'look')).not.toHaveProperty('approval');
   });
 
   test.each([
     ['a throw', () => Promise.reject(new Error('disk full')), 'Permission check failed: disk full'],
-    ['nonsense', () => 'yes', 'Permission check failed: the answer is none that permissions can give'],
-    ['true', () => true, 'Permission check failed: the answer is none that permissions can give'],
-    ['null', () => null, 'Permission check failed: the answer is none that permissions can give'],
+    ['nonsense', () => 'yes', 'Permission check failed: permissions returned an invalid decision'],
+    ['true', () => true, 'Permission check failed: permissions returned an invalid decision'],
+    ['null', () => null, 'Permission check failed: permissions returned an invalid decision'],
   ])('[B172] they fail closed: %s refuses the call', async (_what, answer, message) => {
     const permissions = { ...saying(undefined), decide: answer } as unknown as Permissions;
     expect(await judged(permissions, 'look')).toEqual({ kind: 'reject', error: { name: 'PermissionDeniedError', message } });
@@ -96,7 +101,7 @@ describe('permissions', () => {
     }
   });
 
-  test('an unknown tool and bad arguments come first', async () => {
+  test('an unknown tool and invalid arguments are checked first', async () => {
     const permissions = saying({ deny: 'all' });
     expect(await judged(permissions, 'nothing')).toMatchObject({ error: { name: 'ToolNotFoundError' } });
     const verdict = await createToolbox([mail], { permissions }).judge(callOf('mail', { to: 7 }));
@@ -104,7 +109,7 @@ describe('permissions', () => {
     expect(permissions.decide).not.toHaveBeenCalled();
   });
 
-  test('done needs nobody', async () => {
+  test('done needs no approval', async () => {
     const box = createToolbox([], { permissions: saying({ deny: 'all' }), done: true });
     expect(await box.judge(callOf('done', {}))).toEqual({ kind: 'done' });
   });
@@ -126,7 +131,63 @@ describe('permissions', () => {
   });
 });
 
-describe('tools that came with a thread', () => {
+describe('permissions for one folder, when the tools work in another,', () => {
+  afterAll(removeFolders);
+  const folders = async () => {
+    const [root, workspace] = [await newFolder(), await newFolder()];
+    for (const folder of [root, workspace]) execFileSync('git', ['init', '-q', folder]);
+    execFileSync('git', ['-C', workspace, 'config', 'diff.external', './evil.sh']);
+    symlinkSync('/etc/hostname', join(workspace, 'link'));
+    return { root, workspace };
+  };
+  const reads = [
+    callOf('shell', { command: 'git diff' }),
+    callOf('shell', { command: 'cat link' }),
+    callOf('shell', { command: 'ls' }),
+    callOf('shell', { command: 'jest' }),
+    callOf('read_file', { path: 'link' }),
+  ];
+  const tools = [
+    createShell(),
+    defineTool({ name: 'read_file', description: 'Reads.', input: z.object({ path: z.string() }), execute: () => 'ok' }),
+  ];
+  const rules = [{ tool: 'shell', prefix: ['jest'] }];
+
+  test.each(reads)('let nothing run without approval, with the reason, and offer nothing to remember: $arguments', async (call) => {
+    const { root, workspace } = await folders();
+    for (const mode of ['minimal', 'trusted'] as const) {
+      const box = createToolbox(tools, { permissions: createPermissions({ mode, root, allow: rules }) });
+      const remember = call.name === 'shell' ? { remember: [] } : {};
+      expect(await box.judge(call, { workspace, rules })).toMatchObject({
+        kind: 'run',
+        approval: { reason: expect.stringMatching(`^Permissions judge calls for ${root}, but tools work in ${workspace}`), ...remember },
+      });
+      expect(await box.isFree(call, { workspace, rules })).toBe(false);
+    }
+  });
+
+  test('still deny, and still allow what does not depend on a folder', async () => {
+    const { root, workspace } = await folders();
+    const decide = (options: object, command: string) =>
+      createPermissions({ root, ...options }).decide({ tool: 'shell', args: { command }, workspace });
+    expect(decide({ mode: 'minimal', deny: rules }, 'jest')).toEqual({ deny: 'blocked by deny rule (shell: jest)' });
+    expect(decide({ mode: 'minimal', allow: [{ tool: 'shell' }] }, 'git diff')).toBe('allow');
+    expect(decide({ mode: 'full-access' }, 'git diff')).toBe('allow');
+    expect(decide({ allow: rules }, 'jest')).toBeUndefined();
+  });
+
+  test('do not apply if both names are the same folder', async () => {
+    const { root, workspace } = await folders();
+    const link = join(workspace, 'same');
+    symlinkSync(root, link);
+    const permissions = createPermissions({ mode: 'minimal', root });
+    for (const folder of [root, `${root}/`, link]) {
+      expect(permissions.decide({ tool: 'shell', args: { command: 'git status' }, workspace: folder })).toBe('allow');
+    }
+  });
+});
+
+describe('tools that a thread brings', () => {
   const specOf = (name: string, parameters: object = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }) =>
     ({ name, description: `${name}.`, parameters }) as ToolSpec;
   const box = createToolbox([look]);
@@ -140,14 +201,14 @@ describe('tools that came with a thread', () => {
     });
   });
 
-  test('are unknown to other threads, and named to their own', async () => {
+  test('are unknown to other threads, and known to their own', async () => {
     expect(await box.judge(callOf('locate', {}))).toMatchObject({ error: { message: "Unknown tool 'locate'. Available tools: look." } });
     expect(await box.judge(callOf('x', {}), { extraTools: [specOf('locate')] })).toMatchObject({
       error: { message: "Unknown tool 'x'. Available tools: look, locate." },
     });
   });
 
-  test('give way to the tools of the agent', async () => {
+  test('have lower precedence than the tools of the agent', async () => {
     const extraTools = [specOf('look'), specOf('locate')];
     expect(await box.judge(callOf('look', {}), { extraTools })).toMatchObject({ kind: 'run' });
     expect(box.specs(extraTools).map(({ name, description }) => [name, description])).toEqual([
@@ -161,7 +222,7 @@ describe('tools that came with a thread', () => {
     expect(await guarded.judge(callOf('locate', { city: 'Bonn' }), { extraTools: [specOf('locate')] })).toMatchObject({ kind: 'reject' });
   });
 
-  test('whose schema is none are never called unchecked', async () => {
+  test('with an invalid schema are never called unchecked', async () => {
     const extraTools = [specOf('locate', { type: 'object', properties: { city: { $ref: '#/nowhere' } } })];
     expect(await box.judge(callOf('locate', { city: 'Bonn' }), { extraTools })).toMatchObject({
       kind: 'reject',
@@ -174,8 +235,8 @@ describe('tools that came with a thread', () => {
   });
 });
 
-describe('what a tool says of itself', () => {
-  test('[A61] [A62] [A49] its timeout; else its agent’s; else 30 s, so that there always is one', async () => {
+describe('the options of a tool', () => {
+  test('[A61] [A62] [A49] its timeout, or else that of its agent, or else 30 s, so that there always is one', async () => {
     const quick = defineTool({ name: 'quick', description: 'Quick.', input, timeoutMs: 100, execute: () => 'ok' });
     const timeouts = async (timeoutMs?: number) => {
       const box = createToolbox([quick, look], timeoutMs === undefined ? {} : { timeoutMs });
@@ -187,7 +248,7 @@ describe('what a tool says of itself', () => {
     expect(await timeouts(5_000)).toEqual([100, 5_000]);
   });
 
-  test('[A62] [A65] the timeout of its agent ends it, and it is signalled to stop', async () => {
+  test('[A62] [A65] the timeout of its agent ends it with an abort signal', async () => {
     let reason: unknown;
     const slow = defineTool({
       name: 'slow',
@@ -209,7 +270,7 @@ describe('what a tool says of itself', () => {
     expect(reason).toMatchObject({ name: 'ToolTimeoutError' });
   });
 
-  test('that the run need not wait for it', async () => {
+  test('that the run does not wait for it', async () => {
     const report = defineTool({ name: 'report', description: 'Report.', input, background: true, execute: () => 'ok' });
     expect(await createToolbox([report]).judge(callOf('report', {}))).toEqual({
       kind: 'run',
@@ -223,7 +284,7 @@ describe('what a tool says of itself', () => {
     ['undefined', undefined, 'null'],
     ['null', null, 'null'],
     ['an object with others inside', { a: { b: [1, null, { c: 'd' }] } }, '{"a":{"b":[1,null,{"c":"d"}]}}'],
-  ])('[A66] %s that it returns reaches the model', async (_what, value, content) => {
+  ])('[A66] a result of %s reaches the model', async (_what, value, content) => {
     const tool = defineTool({ name: 'give', description: 'Give.', input, execute: () => value });
     expect((await createToolbox([tool]).execute(callOf('give', {}), hostWith())).outcome).toMatchObject({ status: 'success', content });
   });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { Part } from '../../src/core/message';
 import { toContent } from '../../src/core/tool';
-import { capContent, capText, maxImageBytes } from '../../src/tools/output-cap';
-import { OutputWindow } from '../../src/tools/output-window';
+import { capContent, capText, maxImageBytes } from '../../src/tools/running/output-cap';
+import { OutputWindow } from '../../src/tools/running/output-window';
 
 const marker = /\[\.\.\. (\d+) bytes left out \.\.\.\]\n/;
 const bytes = (text: string) => Buffer.byteLength(text);
@@ -24,11 +24,11 @@ function expectHeadAndTail(whole: string, view: string): void {
 }
 
 describe('capText', () => {
-  test('a text that fits is left as it is', () => {
+  test('a text that fits is not changed', () => {
     fc.assert(fc.property(text, (whole) => expect(capText(whole, Math.max(128, bytes(whole)))).toBe(whole)));
   });
 
-  test('a longer one keeps its beginning and its end, whole characters, within the cap', () => {
+  test('a longer text keeps its beginning and its end, whole characters, within the cap', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 128, max: 400 }), (whole, max) => {
         fc.pre(bytes(whole) > max);
@@ -46,12 +46,12 @@ describe('capText', () => {
     expect(view.endsWith('\nend')).toBe(true);
   });
 
-  test('cuts fall between lines where lines are short', () => {
+  test('cuts are between lines if lines are short', () => {
     const whole = Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join('\n');
     for (const line of capText(whole).split('\n')) expect(line).toMatch(/^(line \d+|\[\.\.\. \d+ bytes left out \.\.\.\])$/);
   });
 
-  test('what is not quite text is cut without harm', () => {
+  test('malformed text is cut without an error', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000, size: 'max' }), (whole) => {
         expect(bytes(capText(whole, 128))).toBeLessThanOrEqual(Math.max(128, bytes(whole)));
@@ -61,7 +61,7 @@ describe('capText', () => {
 });
 
 describe('capContent', () => {
-  test('text parts share one cap, and what was dropped is said', () => {
+  test('text parts share one cap, with a note of what was dropped', () => {
     const parts: Part[] = Array.from({ length: 2_000 }, (_, at) => ({ type: 'text', text: `${at} ${'y'.repeat(100)}` }));
     const capped = capContent(parts, 10_000) as Part[];
     const total = capped.reduce((sum, part) => sum + (part.type === 'text' ? bytes(part.text) : 0), 0);
@@ -70,7 +70,7 @@ describe('capContent', () => {
     expect(capped.at(-1)).toMatchObject({ text: '[... parts after the first 500 left out ...]' });
   });
 
-  test('an image that fits stays whole, one that does not is named', () => {
+  test('an image that fits is kept, one that does not is replaced by a note', () => {
     const small: Part = { type: 'image', url: `data:image/png;base64,${'A'.repeat(100_000)}` };
     const large: Part = { type: 'image', url: `data:image/png;base64,${'A'.repeat(maxImageBytes)}` };
     expect(capContent([small, large])).toEqual([small, { type: 'text', text: expect.stringMatching(/^\[image left out: \d+ bytes/) }]);
@@ -78,7 +78,7 @@ describe('capContent', () => {
 });
 
 describe('OutputWindow', () => {
-  test('says the same as capping the whole would, however the output comes in', () => {
+  test('gives the same result as capping the complete output, in whatever pieces it arrives', () => {
     fc.assert(
       fc.property(text, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 20 }), (whole, sizes) => {
         const window = new OutputWindow(300);
@@ -95,7 +95,7 @@ describe('OutputWindow', () => {
     );
   });
 
-  test('holds no more than it shows, however much comes in', () => {
+  test('holds no more than it shows, however much arrives', () => {
     const window = new OutputWindow(10_000);
     const chunk = Buffer.alloc(64 * 1024, 'z');
     for (let turn = 0; turn < 2_000; turn += 1) window.add(chunk);
@@ -105,7 +105,7 @@ describe('OutputWindow', () => {
 });
 
 describe('toContent', () => {
-  test('[B148] [A32] whatever JSON can write comes back from it the same', () => {
+  test('[B148] [A32] any JSON value can be parsed from it unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
         const content = toContent(value);
@@ -115,7 +115,7 @@ describe('toContent', () => {
     );
   });
 
-  test('it always gives something to show', () => {
+  test('it always returns a content', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.func(fc.anything())), (value) => {
         let content: unknown;

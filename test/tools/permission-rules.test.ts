@@ -3,9 +3,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { PermissionRule } from '../../src/core/tool';
-import { defineTool } from '../../src/tools/define-tool';
-import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions/permissions';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { newFolder, removeFolders } from './tool-host';
 
 const shell = (command: unknown, more: object = {}) => ({ tool: 'shell', args: { command, ...more } });
@@ -14,7 +14,7 @@ const minimal = (command: string, options: PermissionOptions = {}) => decide({ m
 const blocked = (rule: string) => ({ deny: `blocked by deny rule (${rule})` });
 
 describe('permissions', () => {
-  test('[B169] deny beats allow, allow beats ask, in every mode', () => {
+  test('[B169] deny overrides allow, and allow overrides ask, in every mode', () => {
     const both = { allow: [{ tool: 'pay' }], deny: [{ tool: 'pay' }] };
     for (const mode of [undefined, 'minimal', 'trusted', 'full-access'] as const) {
       expect(decide({ ...both, mode }, { tool: 'pay', args: {} })).toEqual(blocked('pay'));
@@ -24,7 +24,7 @@ describe('permissions', () => {
     expect(decide({ deny: [{ tool: 'read_file' }], mode: 'minimal' }, { tool: 'read_file', args: {} })).toEqual(blocked('read_file'));
   });
 
-  test('[B169] full-access asks about nothing, and is still blocked by deny rules', () => {
+  test('[B169] full-access needs no approvals, and deny rules still apply', () => {
     const options: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['git', 'push'] }] };
     expect(decide(options, shell('rm -rf build'))).toBe('allow');
     expect(decide(options, shell('curl x | sh & $(true)'))).toBe('allow');
@@ -34,13 +34,13 @@ describe('permissions', () => {
     expect(decide(options, shell('git'))).toBe('allow');
   });
 
-  test('[B170] a deny rule says which it was, and does not end the run', () => {
+  test('[B170] a refusal names its deny rule, and does not end the run', () => {
     expect(decide({ deny: [{ tool: 'shell', prefix: ['rm'] }] }, shell('ls; rm x'))).toEqual({
       deny: 'blocked by deny rule (shell: rm)',
     });
   });
 
-  test('[B170][B171] what they refuse is told to the model, or ends the run, and is not run', async () => {
+  test('[B170][B171] a refused call does not run; the refusal goes to the model, or ends the run', async () => {
     const tool = (name: string) => defineTool({ name, description: 'd', input: z.object({}), execute: () => 'ran' });
     const permissions = createPermissions({ deny: [{ tool: 'a' }, { tool: 'b', stop: true }] });
     const toolbox = createToolbox([tool('a'), tool('b')], { permissions });
@@ -52,13 +52,13 @@ describe('permissions', () => {
     expect(await toolbox.judge({ id: '2', name: 'b', arguments: '{}' })).toEqual({ ...refused('b'), stop: true });
   });
 
-  test('[B171] a deny rule may say that the run ends with it', () => {
+  test('[B171] a deny rule may end the run', () => {
     const deny = [{ tool: 'shell', prefix: ['rm'], stop: true as const }, { tool: 'shell' }];
     expect(decide({ deny }, shell('rm x'))).toEqual({ deny: 'blocked by deny rule (shell: rm)', stop: true });
     expect(decide({ deny }, shell('ls'))).toEqual({ deny: 'blocked by deny rule (shell)' });
   });
 
-  test('without a mode they have no opinion where no rule speaks', () => {
+  test('without a mode they have no decision if no rule applies', () => {
     expect(decide({}, shell('ls'))).toBeUndefined();
     expect(decide({}, shell('cd src'))).toBeUndefined();
     expect(decide({}, { tool: 'read_file', args: {} })).toBeUndefined();
@@ -66,7 +66,7 @@ describe('permissions', () => {
     expect(decide({ allow: [{ tool: 'shell', prefix: ['ls'] }] }, shell('ls; rm x'))).toBeUndefined();
   });
 
-  test('what people said to remember in the thread is allowed, by whole words', () => {
+  test('a rule that people remembered in the thread is allowed, by whole words', () => {
     const permissions = createPermissions({ mode: 'minimal' });
     const rules = [{ tool: 'shell', prefix: ['npm', 'run', 'build'] }, { tool: 'pay' }];
     const ask = (call: { tool: string; args: unknown }) => permissions.decide({ ...call, rules });
@@ -106,16 +106,40 @@ describe('permissions', () => {
     expect(decide({ mode }, { tool, args: { path: 'x' } })).toBe(decision);
   });
 
-  test('a rule for a whole tool allows whatever it is given', () => {
+  test('a rule for a program with a relative path does not apply in another folder', () => {
+    const allow = [{ tool: 'shell', prefix: ['./build.sh'] }];
+    expect(minimal('./build.sh', { allow })).toBe('allow');
+    expect(minimal('cd bin && ./build.sh', { allow })).toBe('ask');
+  });
+
+  test('a rule for a whole tool allows any arguments', () => {
     expect(minimal('x=$(curl y) & rm -rf "$x" > z', { allow: [{ tool: 'shell' }] })).toBe('allow');
   });
 
-  test('a command that is no text is allowed by no prefix', () => {
+  test('a command that is not text is allowed by no prefix', () => {
     for (const command of [undefined, 7, null, ['ls'], { 0: 'ls' }]) expect(decide({ mode: 'minimal' }, shell(command))).toBe('ask');
     expect(decide({ mode: 'minimal' }, { tool: 'shell', args: 'ls' })).toBe('ask');
   });
 
-  test('remembered rules that are none allow nothing', () => {
+  test.each([{ host: 'production' }, { env: { LD_PRELOAD: './x.so' } }, { cwd: '/elsewhere' }, { timeout: { seconds: 1 } }, { args: [] }])(
+    'a command with arguments that say more of what runs is none that a rule or a mode knows: %j',
+    (more) => {
+      const run = (args: object, tool = 'run_on') => ({ tool, args: { command: 'make deploy', ...args } });
+      const rules = [{ tool: 'run_on', prefix: ['make', 'deploy'], exact: true as const }];
+      const permissions = createPermissions({ mode: 'trusted', allow: [{ tool: 'run_on', prefix: ['make'] }] });
+      expect(permissions.decide({ ...run({ workdir: 'src', timeout: 5 }), rules })).toBe('allow');
+      expect(permissions.decide({ ...run({ host: undefined }), rules })).toBe('allow');
+      expect(permissions.decide({ ...run(more), rules })).toBe('ask');
+      expect(permissions.decide(shell('ls', more))).toBe('ask');
+      expect(permissions.suggest(run(more))).toEqual([]);
+      expect(permissions.decide({ ...run(more), rules: permissions.suggest(run({})) })).toBe('ask');
+      // What means every call of the tool still does.
+      expect(permissions.decide({ ...run(more), rules: [{ tool: 'run_on' }] })).toBe('allow');
+      expect(decide({ deny: [{ tool: 'run_on', prefix: ['make'] }] }, run(more))).toEqual(blocked('run_on: make'));
+    },
+  );
+
+  test('invalid remembered rules allow nothing', () => {
     const odd = [
       { tool: 'shell', prefix: [] },
       { tool: 'shell', prefix: null },
@@ -128,7 +152,7 @@ describe('permissions', () => {
     expect(createPermissions({ mode: 'minimal' }).decide({ ...shell('npm test'), rules })).toBe('ask');
   });
 
-  test('the lists given can be changed by their owner without changing what was decided on', () => {
+  test('changes to the given lists have no effect on decisions', () => {
     const deny = [{ tool: 'shell', prefix: ['rm'] }];
     const permissions = createPermissions({ deny });
     deny[0]!.prefix[0] = 'ls';
@@ -136,7 +160,7 @@ describe('permissions', () => {
     expect(permissions.decide(shell('rm x'))).toEqual(blocked('shell: rm'));
   });
 
-  test('what is wrong with options is said for all at once', () => {
+  test('all problems of the options are reported together', () => {
     const wrong = {
       deny: [{ tool: '' }, { tool: 'shell', prefix: [] }, { tool: 'shell', stop: 'yes' }],
       allow: [
@@ -153,14 +177,14 @@ describe('permissions', () => {
     expect(() => createPermissions(wrong)).toThrow(
       [
         'createPermissions:',
-        '- deny[0]: is no rule; give { tool } or { tool, prefix }',
+        '- deny[0]: is not a rule; give { tool } or { tool, prefix }',
         "- deny[1]: has the prefix []; give the words of a command one by one, such as ['git', 'push']",
         '- deny[2]: has stop: "yes"; use true, or leave it out',
         "- allow[0]: has the prefix [\"git push\"]; give the words of a command one by one, such as ['git', 'push']",
-        '- allow[1]: is no rule; give { tool } or { tool, prefix }',
-        "- allow[2]: has the key 'command', which no rule has; give { tool } or { tool, prefix }",
-        '- allow[3]: has exact: true; use true beside a prefix that holds all words of a command, or leave it out',
-        '- allow[4]: has exact: 1; use true beside a prefix that holds all words of a command, or leave it out',
+        '- allow[1]: is not a rule; give { tool } or { tool, prefix }',
+        "- allow[2]: has the unknown key 'command'; give { tool } or { tool, prefix }",
+        '- allow[3]: has exact: true; use true with a prefix that has all words of a command, or leave it out',
+        '- allow[4]: has exact: 1; use true with a prefix that has all words of a command, or leave it out',
         "- mode: is \"yolo\"; use 'minimal', 'trusted' or 'full-access'",
         '- root: give the absolute path of a folder',
         '- store: give one with load and add, such as filePermissionStore(path)',
@@ -240,11 +264,35 @@ describe('a deny rule for a command', () => {
     ['escapes', `cat ${long}; $'\\x72m' -rf x`],
     ['braces that stand for too much', 'rm {a..z}{a..z}{a..z}{a..z} {-rf,x}'],
     ['numbers that stand for too much', 'rm {1..999999999} {-rf,x}'],
-    ['commands that are too many', `bash -c ${'"$(bash -c '.repeat(100)} rm x -rf ${')"'.repeat(100)}`],
-  ])('refuses what is too long to be told where it may hold %s, and ends no run for it', (_, command) => {
+    ['commands that are too many', `bash -c ${'"$(bash -c '.repeat(100)} rmx -rf ${')"'.repeat(100)}`],
+  ])('refuses a command that is too long to check and may contain %s, and does not end the run', (_, command) => {
     const stop: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['rm', '-rf'], stop: true }] };
     expect(decide(stop, shell(command))).toEqual(unclear);
     expect(decide({ mode: 'full-access' }, shell(command))).toBe('allow');
+  });
+
+  test.each(['$', '`', '(', '<', '>'])('refuses a command that may contain its words behind more %s than are parsed', (sign) => {
+    const push: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['git', 'push'] }] };
+    const many = sign.repeat(302);
+    const answer = { deny: expect.stringMatching(/^blocked by deny rule \(shell: git push\)/) };
+    for (const command of [
+      `git -c 'a.b=x y' push origin; : ${many}`,
+      `git -c 'a.b=;' push origin; : ${many}`,
+      `> /dev/null git push origin; : ${many}`,
+      `: ${many}; 2>/dev/null git push`,
+      `{git,push,origin}; : ${many}`,
+      `git -C '.' push; : ${many}`,
+      `eval "git -c 'a.b=x y' push origin; : ${many}"`,
+      `git -c 'a.b=x y' pu$@sh origin; : ${many}`,
+      `git -c 'a.b=x y' pu\`\`sh origin; : ${many}`,
+      `git -c 'a.b=x y' -c help.autocorrect=1 puhs; : ${many}`,
+      `git -c 'a.b=x y' -c alias.x=$y x; : ${many}`,
+    ]) {
+      expect([command, decide(push, shell(command))]).toEqual([command, answer]);
+    }
+    expect(decide(push, shell(`git -c 'a.b=x y' pull; : ${many}`))).toBe('allow');
+    const npm: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['npm', 'install'] }] };
+    expect(decide(npm, shell(`> /dev/null npm i x; : ${many}`))).toMatchObject({ deny: expect.stringMatching(/^blocked/) });
   });
 
   test.each([`cat ${long}`, `cat ${long}; git push`, `cat > a.md <<EOF\n* ${long}\n* remove it\nEOF`])(
@@ -255,7 +303,7 @@ describe('a deny rule for a command', () => {
   );
 });
 
-test('a command that is too long to be judged is allowed by no prefix and no mode', () => {
+test('a command that is too long to check is allowed by no prefix and no mode', () => {
   const of = (chars: number) => `cat ${'a'.repeat(chars - 4)}`;
   const allow = [{ tool: 'shell', prefix: ['cat'] }];
   expect(minimal(of(10_000), { allow })).toBe('allow');
@@ -263,7 +311,7 @@ test('a command that is too long to be judged is allowed by no prefix and no mod
   expect(minimal(of(10_001), { allow: [{ tool: 'shell' }] })).toBe('allow');
 });
 
-describe('judging takes less time than anybody notices', () => {
+describe('a check takes very little time', () => {
   const repeated = (text: string, length = 10_000) => text.repeat(Math.floor(length / text.length));
   const distinct = Array.from({ length: 2_000 }, (_, at) => `q${at}`).join(' ');
   let root: string;

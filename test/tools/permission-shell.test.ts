@@ -4,8 +4,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { createPermissions, type PermissionMode } from '../../src/tools/permissions';
-import { readShellCommand } from '../../src/tools/shell-command';
+import { createPermissions, type PermissionMode } from '../../src/tools/permissions/permissions';
+import { readShellCommand } from '../../src/tools/permissions/shell-command';
 import { newFolder, removeFolders } from './tool-host';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'longhaul-work-')));
@@ -57,7 +57,7 @@ describe('a shell command', () => {
     'sudo ls',
     'ls | xargs cat',
     'time ls',
-  ])('[B177] is asked about when one of its segments is not: %j', (command) => {
+  ])('[B177] needs approval when one of its segments does: %j', (command) => {
     expect([command, decisionOn(command)]).toEqual([command, 'ask']);
   });
 
@@ -66,6 +66,7 @@ describe('a shell command', () => {
     expect(wordsIn('a 1 2>&1 <x b|c;d||e&&f|&g<y')).toEqual([['a', '1', 'b'], ['c'], ['d'], ['e'], ['f'], ['g']]);
     expect(readShellCommand('a <x | b c* 2>&1')).toEqual({
       understood: true,
+      conditional: false,
       commands: [
         { words: [{ text: 'a', glob: false }], inputs: ['x'], piped: false },
         {
@@ -111,7 +112,7 @@ describe('a shell command', () => {
     expect([command, decisionOn(command)]).toEqual([command, 'ask']);
   });
 
-  test('[B177] may begin in a folder inside the root only', () => {
+  test('[B177] may only begin in a folder inside the root', () => {
     expect(decisionOn('ls', 'minimal', { workdir: 'src' })).toBe('allow');
     expect(decisionOn('ls', 'minimal', { workdir: '../x' })).toBe('ask');
     expect(decisionOn('ls', 'minimal', { workdir: '/etc' })).toBe('ask');
@@ -181,7 +182,7 @@ describe('a shell command', () => {
     ['a NUL byte', 'ls \0 x'],
     ['a blank that is none', 'ls\u00a0-la'],
     ['text that turns around', 'ls \u202e x'],
-  ])('[B178] with %s is never allowed by itself: %j', (_, command) => {
+  ])('[B178] with %s is never allowed automatically: %j', (_, command) => {
     const rules = ['ls', 'cat', 'rg', 'if', 'while', '!', '['].map((word) => ({ tool: 'shell', prefix: [word] }));
     for (const mode of ['minimal', 'trusted'] as const) {
       expect(createPermissions({ mode, root, allow: rules }).decide({ tool: 'shell', args: { command }, rules })).toBe('ask');
@@ -189,7 +190,7 @@ describe('a shell command', () => {
     expect(readShellCommand(command)).toEqual({ understood: false, why: expect.stringMatching(/^(it|a) .{6,}/) });
   });
 
-  test('that is not understood says why', () => {
+  test('that can not be parsed has a reason', () => {
     const why = (command: string) => readShellCommand(command);
     expect(why('ls\ncat')).toEqual({ understood: false, why: 'it has several lines' });
     expect(why('ls &')).toEqual({ understood: false, why: 'it runs something in the background' });
@@ -213,7 +214,7 @@ describe('a shell command', () => {
     'git diff --ext-diff',
     'git grep -Ocat x',
     'git grep --open-files=cat x',
-  ])('that reaches further than its name says is asked about: %j', (command) => {
+  ])('that reaches further than its name suggests needs approval: %j', (command) => {
     expect([command, decisionOn(command)]).toEqual([command, 'ask']);
     expect(decisionOn(command.split(' ')[0] === 'git' ? 'git log' : command.replace(/ .*/, ''))).toBe('allow');
   });
@@ -222,9 +223,10 @@ describe('a shell command', () => {
     ["sed -n '1,20p' a.txt", 'allow'],
     ["sed -i.bak -e 's/a/b/g' src/a.ts", 'allow'],
     ["sed -En 's|(a)+|\\1|p; /x/d' a.txt", 'allow'],
-    [`sed -i 's/a/b/' ${root}/a.txt`, 'allow'],
-    ["sed -i 's/a/b/' ../a.txt", 'ask'],
-    ["sed -i 's/a/b/' /etc/hosts", 'ask'],
+    [`sed -i -e 's/a/b/' ${root}/a.txt`, 'allow'],
+    [`sed -i 's/a/b/' ${root}/a.txt`, 'ask'],
+    ["sed -i -e 's/a/b/' ../a.txt", 'ask'],
+    ["sed -i -e 's/a/b/' /etc/hosts", 'ask'],
     ["sed -n '1e cat x' a.txt", 'ask'],
     ["sed 's/a/b/e' a.txt", 'ask'],
     ["sed 's/a/b/w x' a.txt", 'ask'],
@@ -242,12 +244,12 @@ describe('a shell command', () => {
     ['awk \'{ f = "x"; @f() }\' a.txt', 'ask'],
     ['awk -f x a.txt', 'ask'],
     ["awk --exec x '{ print }'", 'ask'],
-  ])('of the editors of mode trusted is allowed for as far as it only edits in the root: %s: %s', (command, decision) => {
+  ])('of the editing commands of mode trusted is allowed as far as it only edits in the root: %s: %s', (command, decision) => {
     expect([command, decisionOn(command, 'trusted')]).toEqual([command, decision]);
     expect(decisionOn(command, 'minimal')).toBe('ask');
   });
 
-  test('a rule that names the option that reaches further means it', () => {
+  test('a rule that names the option with the wider effect includes it', () => {
     const find = (prefix: string[], command: string) =>
       createPermissions({ allow: [{ tool: 'shell', prefix }] }).decide({ tool: 'shell', args: { command } });
     expect(find(['find'], 'find . -exec grep x a +')).toBeUndefined();
@@ -271,7 +273,7 @@ describe('a shell command', () => {
     "git tag --format '%(*signature:key)'",
     "git branch --format='%(describe)'",
     "git stash list --pretty='% GK'",
-  ])('a rule for first words lets no format run what checks signatures: %s', (command) => {
+  ])('a prefix rule lets no format run a program that checks signatures: %s', (command) => {
     const prefix = command.split(' ').slice(0, 2);
     const decide = (text: string) =>
       createPermissions({ allow: [{ tool: 'shell', prefix }] }).decide({ tool: 'shell', args: { command: text } });
@@ -325,7 +327,7 @@ const embedded = fc.letrec<{ command: string }>((tie) => ({
   ),
 }));
 
-test('[B177][B178] a command in which another one is embedded is never allowed by itself', () => {
+test('[B177][B178] a command that contains another one is never allowed automatically', () => {
   const rules = ['ls', 'cat', 'find', 'f'].map((word) => ({ tool: 'shell', prefix: [word] }));
   const permissions = createPermissions({ mode: 'trusted', root, allow: rules });
   fc.assert(
@@ -384,7 +386,7 @@ const tame = [
   'cd sub',
   ' 2>&1',
 ];
-// No `*`, which would stand for the folder there.
+// No `*`, which would match the folder there.
 const wild = [
   '\\',
   '$',
@@ -414,7 +416,7 @@ const wild = [
   ':',
 ];
 
-test('[B177][B178] of what is allowed, a real bash runs exactly the segments that were looked at, and writes nothing', async () => {
+test('[B177][B178] of an allowed command, a real bash runs exactly the segments that were checked, and writes nothing', async () => {
   const bash = await stage();
   const permissions = createPermissions({ allow: ['ls', 'cat'].map((word) => ({ tool: 'shell', prefix: [word] })), root });
   const fragments = fc.array(
@@ -445,9 +447,9 @@ test('[B177][B178] of what is allowed, a real bash runs exactly the segments tha
   expect(ran).toBeGreaterThan(40);
 }, 60_000);
 
-describe('what is suggested to remember', () => {
+describe('the rule that is suggested', () => {
   const prefixes = (command: string) => {
-    const rules = createPermissions().suggest({ tool: 'shell', args: { command } });
+    const rules = createPermissions({ root }).suggest({ tool: 'shell', args: { command } });
     expect(rules.every(({ tool }) => tool === 'shell')).toBe(true);
     return rules.map(({ prefix, exact }) => prefix?.join(' ') + (exact ? ', exactly' : ''));
   };
@@ -474,25 +476,23 @@ describe('what is suggested to remember', () => {
     'jest a',
     'sed -n 1p a',
     'make test',
-    'printf -v x y',
-    'test -v x',
     './build.sh',
     'docker run -it x',
     'cat ../a.txt',
     'cat /etc/hostname',
     'git',
-  ])('[B175] is the whole command where what follows its first words may be anything: %s', (command) => {
+  ])('[B175] is the whole command if the text after its first words may be anything: %s', (command) => {
     expect(prefixes(command)).toEqual([`${command.replaceAll("'", '')}, exactly`]);
   });
 
   test.each(['cd src && node a.js', 'cat x | node a.js', 'make < x', 'make t*'])(
-    '[B175] is nothing where the whole command depends on more than its words: %s',
+    '[B175] is nothing if the whole command depends on more than its text: %s',
     (command) => {
-      expect(prefixes(command).filter((rule) => rule !== 'cat')).toEqual([]);
+      expect(prefixes(command)).toEqual([]);
     },
   );
 
-  test('[B175] that is a whole command allows that one, in the workspace itself, and no other', () => {
+  test('[B175] that is a whole command allows only that command, in the workspace itself', () => {
     const rules = createPermissions().suggest({ tool: 'shell', args: { command: "node a.js 'b c' ''" } });
     expect(rules).toEqual([{ tool: 'shell', prefix: ['node', 'a.js', 'b c', ''], exact: true }]);
     const decide = (command: string, more: object = {}) =>
@@ -513,8 +513,8 @@ describe('what is suggested to remember', () => {
     expect(decide("node a.js 'b c' ''", { workdir: 'src' })).toBe('ask');
   });
 
-  test('[B175] is one for each segment, without doubles', () => {
-    expect(prefixes('npm test -s | tee x | grep y; npm test && git add . && cd src && git add .')).toEqual(['npm test', 'grep', 'git add']);
+  test('[B175] is one for each segment, without duplicates', () => {
+    expect(prefixes('npm test -s | grep y; npm test; git add .; cd src; ls')).toEqual(['npm test', 'grep', 'git add', 'ls']);
   });
 
   test.each([
@@ -541,16 +541,16 @@ describe('what is suggested to remember', () => {
     'npm test & y',
     'npm test\ny',
     '',
-  ])('[B175] is nothing where a prefix would allow more than was looked at, or nothing: %j', (command) => {
+  ])('[B175] is nothing if a prefix would allow more than was reviewed, or nothing: %j', (command) => {
     expect(prefixes(command)).toEqual([]);
   });
 
-  test('[B175] is the tool itself for tools that run no commands', () => {
+  test('[B175] is the tool itself for tools that do not run commands', () => {
     expect(createPermissions().suggest({ tool: 'pay', args: { cents: 5 } })).toEqual([{ tool: 'pay' }]);
     expect(createPermissions().suggest({ tool: 'pay', args: undefined })).toEqual([{ tool: 'pay' }]);
   });
 
-  test('[B175] allows the command it was suggested for, wherever each segment has one', () => {
+  test('[B175] allows the command for which it was suggested, if each segment has one', () => {
     const words = fc.constantFrom(
       'git',
       'npm',
@@ -574,12 +574,12 @@ describe('what is suggested to remember', () => {
       fc.property(fc.array(segment, { minLength: 1, maxLength: 3 }), (segments) => {
         const permissions = createPermissions({ mode: 'minimal' });
         const each = segments.map((command) => permissions.suggest({ tool: 'shell', args: { command } }));
-        const call = { tool: 'shell', args: { command: segments.join(' && ') } };
+        const call = { tool: 'shell', args: { command: segments.join('; ') } };
         const rules = permissions.suggest(call);
         for (const { prefix } of rules) expect(prefix?.length).toBeGreaterThanOrEqual(1);
         for (const { prefix, exact } of rules) if (!exact) expect(prefix?.length).toBeLessThanOrEqual(3);
         if (each.every((list) => list.length === 1)) expect(permissions.decide({ ...call, rules })).toBe('allow');
-        if (each.every((list) => list.length === 0)) expect(rules).toEqual([]);
+        if (each.some((list) => list.length === 0)) expect(rules).toEqual([]);
       }),
     );
   });

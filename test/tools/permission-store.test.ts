@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { rememberRules } from '../../src/activities/remember-rules';
 import { createAgents, defineAgent } from '../../src/agents';
 import type { PermissionRule } from '../../src/core/tool';
-import { defineTool } from '../../src/tools/define-tool';
-import { filePermissionStore, type PermissionStore } from '../../src/tools/permission-store';
-import { createPermissions } from '../../src/tools/permissions';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { filePermissionStore, type PermissionStore } from '../../src/tools/permissions/permission-store';
+import { createPermissions } from '../../src/tools/permissions/permissions';
 import { newFolder, removeFolders } from './tool-host';
 
 afterAll(removeFolders);
@@ -22,7 +22,7 @@ async function newFile() {
 }
 
 describe('a file of permission rules', () => {
-  test('[B175] keeps rules for each agent, without doubles, and another store of the same file finds them', async () => {
+  test('[B175] keeps rules for each agent, without duplicates, and another store of the same file finds them', async () => {
     const { file, store } = await newFile();
     expect(await store.load('coder')).toEqual([]);
     await store.add('coder', [test1, pay]);
@@ -34,7 +34,7 @@ describe('a file of permission rules', () => {
     expect(await store.load('constructor')).toEqual([]);
   });
 
-  test('is for its owner only, also where it was not before, and leaves no drafts', async () => {
+  test('is accessible only to its owner, even if it was not before, and leaves no drafts', async () => {
     const { file, store } = await newFile();
     await mkdir(join(file, '..'));
     await writeFile(file, '{}', { mode: 0o666 });
@@ -43,7 +43,7 @@ describe('a file of permission rules', () => {
     expect(await readdir(join(file, '..'))).toEqual(['permissions.json']);
   });
 
-  test('loses nothing when many write at once, through several stores, and readers never see half of it', async () => {
+  test('loses nothing when many processes write concurrently, through several stores, and readers never see an incomplete file', async () => {
     const { file, store } = await newFile();
     const stores = [store, filePermissionStore(file), filePermissionStore(join(file, '..', '.', 'permissions.json'))];
     const rules = Array.from({ length: 30 }, (_, at) => ({ tool: `tool-${at}` }));
@@ -65,10 +65,10 @@ describe('a file of permission rules', () => {
       /permissions\.json can't be read: it is not JSON, perhaps only half of it was written\. Repair the file, or remove it/,
     ],
     ['', /it is not JSON/],
-    ['[]', /it is no object of lists of rules/],
+    ['[]', /it is not an object of lists of rules/],
     ['{"coder":{}}', /'coder' has no list of rules/],
     ['{"other":[{"tool":"a"},{"tool":"shell","prefix":["git push"]}]}', /'other'\[1\] has the prefix \["git push"\]/],
-  ])('that can not be read (%j) is said to be so, and is not written over', async (text, words) => {
+  ])('that can not be read (%j) is an error, and is not overwritten', async (text, words) => {
     const { file, store } = await newFile();
     await mkdir(join(file, '..'));
     await writeFile(file, text);
@@ -80,7 +80,7 @@ describe('a file of permission rules', () => {
     expect(await store.load('coder')).toEqual([pay]);
   });
 
-  test('that can not be written is said to be so', async () => {
+  test('that can not be written is an error', async () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'file'), '');
     await expect(filePermissionStore(join(folder, 'file', 'x.json')).add('coder', [pay])).rejects.toThrow(
@@ -90,7 +90,7 @@ describe('a file of permission rules', () => {
     expect(() => filePermissionStore(' ')).toThrow(/give the path of a file/);
   });
 
-  test('takes no nonsense', async () => {
+  test('accepts no invalid rules', async () => {
     const { file, store } = await newFile();
     await expect(store.add('coder', [pay, { tool: 'shell', prefix: [] }])).rejects.toThrow(/A permission rule has the prefix \[\]/);
     await expect(stat(file)).rejects.toThrow(/ENOENT/);
@@ -100,7 +100,7 @@ describe('a file of permission rules', () => {
 describe('permissions with a store', () => {
   const npmTest = { tool: 'shell', args: { command: 'npm test' } };
 
-  test('[B175] allow what was remembered for the agent, and for no other, from the next call on', async () => {
+  test('[B175] allow what was remembered for the agent, and for no other agent, from the next call on', async () => {
     const { store } = await newFile();
     const permissions = createPermissions({ mode: 'minimal', store });
     const coder = permissions.forAgent('coder');
@@ -118,7 +118,7 @@ describe('permissions with a store', () => {
     expect(await coder.decide(npmTest)).toEqual({ deny: 'blocked by deny rule (shell: npm test)' });
   });
 
-  test('put rules of the mode, the thread and the store together for the segments of one command', async () => {
+  test('combine rules of the mode, the thread and the store for the segments of one command', async () => {
     const { store } = await newFile();
     await store.add('coder', [test1]);
     const coder = createPermissions({ mode: 'minimal', store }).forAgent('coder');
@@ -127,7 +127,7 @@ describe('permissions with a store', () => {
     expect(await coder.decide({ ...call, rules: [build] })).toBe('allow');
   });
 
-  test('do not ask the store what they know without it, and fail where it fails', async () => {
+  test('do not read the store for decisions that do not need it, and fail if it fails', async () => {
     let asked = 0;
     const store: PermissionStore = {
       load: async () => {
@@ -151,7 +151,7 @@ describe('remembering for the agent', () => {
       defineAgent({ name: 'coder', model: 'm', instructions: 'i', ...(options && { permissions: createPermissions(options) }) }),
     ]);
 
-  test('[B175] puts the rules into the store of the agent, once however often it is said', async () => {
+  test('[B175] puts the rules into the store of the agent, once even if repeated', async () => {
     const { store } = await newFile();
     const remember = rememberRules({ agents: agentWith({ store }) });
     await remember({ agent: 'coder', rules: [test1] });
@@ -159,17 +159,20 @@ describe('remembering for the agent', () => {
     expect(await store.load('coder')).toEqual([test1, pay]);
   });
 
-  test.each([undefined, { mode: 'minimal' as const }])('without a store fails for good, and says what to do (%j)', async (options) => {
-    const failure = rememberRules({ agents: agentWith(options) })({ agent: 'coder', rules: [test1] });
-    await expect(failure).rejects.toMatchObject({
-      name: 'ApplicationFailure',
-      type: 'NoPermissionStore',
-      nonRetryable: true,
-      message: expect.stringContaining("Agent 'coder' has nowhere to keep permission rules. Give its permissions a store"),
-    });
-  });
+  test.each([undefined, { mode: 'minimal' as const }])(
+    'without a store fails without a retry, and says what to do (%j)',
+    async (options) => {
+      const failure = rememberRules({ agents: agentWith(options) })({ agent: 'coder', rules: [test1] });
+      await expect(failure).rejects.toMatchObject({
+        name: 'ApplicationFailure',
+        type: 'NoPermissionStore',
+        nonRetryable: true,
+        message: expect.stringContaining("Agent 'coder' has nowhere to keep permission rules. Give its permissions a store"),
+      });
+    },
+  );
 
-  test('[B175] reaches the next judgement of a call by the agent that remembers', async () => {
+  test('[B175] applies to the next call of the agent that remembers', async () => {
     const { store } = await newFile();
     const shell = defineTool({ name: 'shell', description: 'd', input: z.object({ command: z.string() }), execute: () => 'ran' });
     const permissions = createPermissions({ mode: 'minimal', store });

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readFile as readText, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createShell } from '../../src/tools/shell';
-import { createToolbox } from '../../src/tools/toolbox';
+import { createShell } from '../../src/tools/built-in/shell';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { callOf, newFolder, removeFolders, run, told, until } from './tool-host';
 
 afterEach(removeFolders);
@@ -13,7 +13,7 @@ const sh = async (command: string, more: object = {}) => {
   return { workspace, ...(await run(shell, { command, ...more }, { workspace })) };
 };
 
-/** A zombie that nobody has collected yet is not alive. */
+/** A zombie process does not count as alive. */
 function alive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -40,12 +40,12 @@ async function pidIn(file: string): Promise<number> {
 }
 
 describe('shell', () => {
-  test('[B133] output and errors come in the order they were written', async () => {
+  test('[B133] output and errors appear in the order in which they were written', async () => {
     const { outcome } = await sh('for i in 1 2 3; do echo out $i; echo err $i >&2; done');
     expect(outcome).toMatchObject({ status: 'success', content: 'out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3' });
   });
 
-  test('[B133] [B12] an exit code that is not 0 is told after the output, and the outcome is failed', async () => {
+  test('[B133] [B12] an exit code other than 0 is reported after the output, and the outcome is failed', async () => {
     const execution = await sh('echo out; echo err >&2; exit 3');
     expect(execution).toMatchObject({
       outcome: { status: 'failed', content: 'out\nerr\n[exit code: 3]', error: { message: 'exit code 3' } },
@@ -57,13 +57,13 @@ describe('shell', () => {
     expect((await sh('echo "open')).outcome.content).toMatch(/\[exit code: [12]\]$/);
   });
 
-  test('[B133] a command has 60 s unless it is given another time', async () => {
+  test('[B133] a command has a timeout of 60 s by default', async () => {
     expect(await shell.check({ command: 'true' })).toEqual({ ok: true, args: { command: 'true', timeout: 60 } });
     expect(shell.parameters).toMatchObject({ properties: { timeout: { default: 60 } } });
     expect((await sh('sleep 60', { timeout: 0.2 })).outcome.content).toMatch(/^Command timed out after 0\.2s$/);
   });
 
-  test('a command that prints nothing says so', async () => {
+  test('a command without output says so', async () => {
     expect((await sh('true')).outcome.content).toBe('(no output)');
   });
 
@@ -82,13 +82,13 @@ describe('shell', () => {
     expect((await sh(`x=(a "b c"); echo "\${x[1]}" '$HOME' \${BASH_VERSION:+bash}`)).outcome.content).toBe('b c $HOME bash');
   });
 
-  test('[B146] an identical command really runs again', async () => {
+  test('[B146] an identical command runs again', async () => {
     const workspace = await newFolder();
     const once = () => told(shell, { command: 'echo x >> log; wc -l < log' }, { workspace });
     expect([(await once()).trim(), (await once()).trim()]).toEqual(['1', '2']);
   });
 
-  test('input is closed, so nothing waits for it', async () => {
+  test('standard input is closed, so that nothing waits for it', async () => {
     expect((await sh('cat; read -r line || echo nobody')).outcome.content).toBe('nobody');
   });
 
@@ -105,7 +105,7 @@ describe('shell', () => {
     expect(performance.now() - started).toBeLessThan(45_000);
   });
 
-  test('[B134] at a timeout the whole group ends, also those that do not want to', async () => {
+  test('[B134] a timeout ends the whole process group, including processes that ignore signals', async () => {
     const workspace = await newFolder();
     const command = `(trap '' TERM; echo $BASHPID > stubborn.pid; while :; do sleep 0.05; done) & sleep 30 & echo $! > sleeper.pid; wait`;
     const running = run(shell, { command, timeout: 4 }, { workspace });
@@ -114,11 +114,11 @@ describe('shell', () => {
     await until('all of the group are gone', () => !pids.some(alive));
   });
 
-  test.each([0, -1, 601, '5'])('[B134] a timeout that makes no sense is refused: %s', async (timeout) => {
+  test.each([0, -1, 601, '5'])('[B134] an invalid timeout is refused: %s', async (timeout) => {
     expect((await sh('true', { timeout })).outcome).toMatchObject({ status: 'rejected', content: expect.stringContaining('- timeout: ') });
   });
 
-  test('cancel stops the group, and the output so far is kept', async () => {
+  test('cancel stops the process group, and the output so far is kept', async () => {
     const workspace = await newFolder();
     const controller = new AbortController();
     const running = run(shell, { command: 'echo started; sleep 30 & echo $! > pid; wait' }, { workspace, signal: controller.signal });
@@ -132,7 +132,7 @@ describe('shell', () => {
     await until('the sleeper is gone', () => !alive(pid));
   });
 
-  test('a background process that keeps the output open does not keep the call, and ends with it', async () => {
+  test('a background process that keeps the output open does not delay the call, and ends with it', async () => {
     const workspace = await newFolder();
     const started = performance.now();
     expect(await told(shell, { command: 'sleep 60 & echo $! > pid; echo done' }, { workspace })).toBe('done');
@@ -141,7 +141,7 @@ describe('shell', () => {
     await until('the sleeper is gone', () => !alive(pid));
   });
 
-  test('a background process that ignores being told to end is made to', async () => {
+  test('a background process that ignores SIGTERM is killed', async () => {
     const workspace = await newFolder();
     const command = `(trap '' TERM; echo $BASHPID > pid; while :; do sleep 0.05; done) & until [ -s pid ]; do sleep 0.01; done; echo done`;
     expect(await told(shell, { command }, { workspace })).toBe('done');
@@ -152,9 +152,10 @@ describe('shell', () => {
   test.each([
     ['keeps the output open', "setsid sh -c 'echo $$ > pid; exec sleep 60' &"],
     ['is a daemon', "(setsid sh -c 'echo $$ > pid; exec sleep 60' > /dev/null 2>&1 < /dev/null &) &"],
+    ['cleared its environment', "(env -i setsid sh -c 'echo $$ > pid; exec sleep 60' > /dev/null 2>&1 < /dev/null &) &"],
     ['ignores being told to end', `setsid sh -c 'trap "" TERM HUP; echo $$ > pid; while :; do sleep 0.05; done' > /dev/null 2>&1 &`],
     ['begins others all the time', "setsid sh -c 'echo $$ > pid; while :; do setsid sleep 60 & sleep 0.001; done' > /dev/null 2>&1 &"],
-  ])('a process that left the group and %s ends with its command', async (_what, leave) => {
+  ])('a process that left the process group and %s ends with its command', async (_what, leave) => {
     const workspace = await newFolder();
     const started = performance.now();
     const mark = `LONGHAUL_TEST_MARK=${workspace}`;
@@ -165,14 +166,14 @@ describe('shell', () => {
     expect(withVariable(mark)).toEqual([]);
   });
 
-  test('a process that left the group and cleared its environment ends with its command, where it was seen before', async () => {
+  test('a process that left the process group and cleared its environment ends with its command, if it was seen before', async () => {
     const workspace = await newFolder();
     const command = `env -i setsid sh -c 'echo $$ > pid; exec sleep 60' > /dev/null 2>&1 & until [ -s pid ]; do sleep 0.01; done; sleep 1.5; echo done`;
     expect(await told(shell, { command }, { workspace })).toBe('done');
     expect(alive(await pidIn(join(workspace, 'pid')))).toBe(false);
   });
 
-  test('output without end keeps its beginning and its end, in bounded memory', async () => {
+  test('endless output keeps its beginning and its end, in bounded memory', async () => {
     const before = process.memoryUsage().rss;
     const { outcome } = await sh('echo first; head -c 100000000 /dev/zero | tr "\\0" x; echo; echo last');
     const content = outcome.content as string;
@@ -181,7 +182,7 @@ describe('shell', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024);
   });
 
-  test('the exit code stands behind output that was cut', async () => {
+  test('the exit code follows output that was cut', async () => {
     expect((await sh('seq 1 100000; exit 4')).outcome.content).toMatch(/^1\n2\n[\s\S]* bytes left out [\s\S]*\n100000\n\[exit code: 4\]$/);
   });
 
@@ -204,11 +205,11 @@ describe('shell', () => {
     expect((await sh(`: ${'x'.repeat(119_000)}`)).outcome).toMatchObject({ status: 'success' });
   });
 
-  test('a workspace that is gone is named', async () => {
+  test('a workspace that no longer exists is named in the error', async () => {
     expect(await told(shell, { command: 'true' }, { workspace: '/no/such/folder' })).toMatch(/workspace \/no\/such\/folder can't be used/);
   });
 
-  test("nothing of the worker's environment is passed on unless it is given, and what is given is passed on as it is", async () => {
+  test('no environment variable of the worker is passed on unless it is given, and given ones are passed unchanged', async () => {
     const workspace = await newFolder();
     const marked = ['TEMPORAL_GRPC_META_AUTHORIZATION', 'PGPASSWORD', 'JWT', 'NODE_OPTIONS', 'BASH_ENV', 'LONGHAUL_TEST_MARK'];
     const before = Object.fromEntries(marked.map((name) => [name, process.env[name]]));
@@ -232,7 +233,7 @@ describe('shell', () => {
     expect((await sh('node --version && ls / > /dev/null && git --version > /dev/null')).outcome.content).toMatch(/^v\d+/);
   });
 
-  test('it is never run twice, and may ask first', async () => {
+  test('it never runs twice, and may need approval', async () => {
     expect(await createToolbox([shell]).judge(callOf('shell', { command: 'ls' }))).toEqual({
       kind: 'run',
       effect: 'once',
@@ -246,7 +247,7 @@ describe('shell', () => {
   });
 });
 
-test('what bash makes of cd and of patterns is not for the environment to say', async () => {
+test('the environment can not change how bash handles cd and patterns', async () => {
   const workspace = await newFolder();
   const shell = createShell({ environment: { PATH: process.env.PATH, CDPATH: '/', BASHOPTS: 'globstar:dotglob' } });
   const output = await told(
@@ -255,4 +256,14 @@ test('what bash makes of cd and of patterns is not for the environment to say', 
     { workspace },
   );
   expect(output).toMatch(/nowhere: \noff$/);
+});
+
+test('an observer of a command that throws ends neither the command nor the process', async () => {
+  let looks = 0;
+  const progress = () => {
+    looks++;
+    throw new Error('not to be shown');
+  };
+  expect(await told(shell, { command: 'echo one; sleep 0.3; echo two' }, { workspace: await newFolder(), progress })).toBe('one\ntwo');
+  expect(looks).toBeGreaterThan(0);
 });

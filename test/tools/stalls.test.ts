@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineTool } from '../../src/tools/define-tool';
-import { createPermissions } from '../../src/tools/permissions';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createPermissions } from '../../src/tools/permissions/permissions';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { callOf, hostWith, newFolder, removeFolders } from './tool-host';
 
 afterEach(removeFolders);
@@ -18,7 +18,7 @@ function cpuOf(work: () => unknown): number {
   return Math.min(once(), once(), once());
 }
 
-test('a command that goes deep into folders is judged within its bounds', async () => {
+test('a command with deeply nested folders is checked within its bounds', async () => {
   const root = await newFolder();
   const deep = 'a/'.repeat(900);
   mkdirSync(join(root, deep), { recursive: true });
@@ -28,7 +28,7 @@ test('a command that goes deep into folders is judged within its bounds', async 
   expect(cpuOf(judge)).toBeLessThan(300);
 });
 
-test('arguments with a number that JSON can’t write are refused: a person would be shown another', async () => {
+test('arguments with a number that JSON can’t represent are refused, because a person would see another', async () => {
   const given: unknown[] = [];
   const pay = defineTool({
     name: 'pay',

@@ -2,9 +2,9 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolCall } from '../../src/core/message';
-import type { Tool } from '../../src/tools/define-tool';
-import type { Execution, ToolHost } from '../../src/tools/run-tool';
-import { createToolbox } from '../../src/tools/toolbox';
+import type { Tool } from '../../src/tools/defining/define-tool';
+import type { Execution, ToolHost } from '../../src/tools/running/run-tool';
+import { createToolbox } from '../../src/tools/running/toolbox';
 
 export function hostWith(overrides: Partial<ToolHost> = {}): ToolHost {
   return {

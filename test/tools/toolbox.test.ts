@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineTool } from '../../src/tools/define-tool';
-import { ToolFailure } from '../../src/tools/tool-failure';
-import { createToolbox } from '../../src/tools/toolbox';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { ToolFailure } from '../../src/tools/defining/tool-failure';
+import { createToolbox } from '../../src/tools/running/toolbox';
 import { callOf, hostWith, run, until } from './tool-host';
 
 const anything = z.object({});
@@ -11,11 +11,11 @@ function toolThat(execute: (args: never, ctx: never) => unknown, more: object = 
   return defineTool({ name: 'tool', description: 'A tool.', input: anything, execute: execute as never, ...more });
 }
 
-describe('judging a call', () => {
+describe('the verdict on a call', () => {
   const refund = defineTool({ name: 'refund', description: 'Refund.', input: order, effect: 'keyed', execute: () => 'ok' });
   const box = createToolbox([refund, defineTool({ name: 'ask', description: 'Ask.', input: anything })]);
 
-  test('a good call is to be run as the tool says', async () => {
+  test('a valid call runs with the options of the tool', async () => {
     expect(await box.judge(callOf('refund', { orderId: '1', cents: 5 }))).toEqual({ kind: 'run', effect: 'keyed', timeoutMs: 30_000 });
   });
 
@@ -23,7 +23,7 @@ describe('judging a call', () => {
     expect(await box.judge(callOf('ask', {}))).toEqual({ kind: 'external' });
   });
 
-  test('[A40] [B13] [B26] an unknown tool is rejected, with the names there are', async () => {
+  test('[A40] [B13] [B26] an unknown tool is rejected, with the names of the available tools', async () => {
     const error = { name: 'ToolNotFoundError', message: "Unknown tool 'refnd'. Available tools: refund, ask." };
     expect(await box.judge(callOf('refnd', {}))).toEqual({ kind: 'reject', error });
     const { outcome } = await box.execute(callOf('refnd', {}), hostWith());
@@ -35,7 +35,7 @@ describe('judging a call', () => {
   });
 
   test.each(['{"orderId": "1", ', 'orderId=1', "{'orderId': '1'}"])(
-    '[A43] [B11] [B27] malformed JSON is rejected in words the model can repair: %s',
+    '[A43] [B11] [B27] malformed JSON is rejected with an error that lets the model correct it: %s',
     async (text) => {
       const verdict = await box.judge(callOf('refund', text));
       expect(verdict).toMatchObject({ kind: 'reject', error: { name: 'InvalidToolArgumentsError' } });
@@ -45,19 +45,25 @@ describe('judging a call', () => {
     },
   );
 
-  test.each(['', '  \n'])('[A44] no arguments at all are an empty object (%j)', async (text) => {
+  test.each(['', '  \n'])('[A44] missing arguments are an empty object (%j)', async (text) => {
     const echo = toolThat((args) => args);
     expect((await run(echo, text)).outcome).toMatchObject({ status: 'success', content: '{}' });
   });
 
-  test.each(['[]', '"text"', '7', 'null', 'true'])('JSON that is no object is rejected: %s', async (text) => {
+  test.each(['[]', '"text"', '7', 'null', 'true'])('JSON that is not an object is rejected: %s', async (text) => {
     expect(await box.judge(callOf('ask', text))).toMatchObject({
       kind: 'reject',
       error: { message: expect.stringContaining('must be one JSON object') },
     });
   });
 
-  test('[A41] [B28] a violation of the schema lists every problem with its place, and nothing is run', async () => {
+  test('an unknown tool is reported with as many names as a model can read', async () => {
+    const extraTools = Array.from({ length: 2_000 }, (_, at) => ({ name: `tool_${at}`, description: '', parameters: {} }));
+    const verdict = await createToolbox([]).judge(callOf('nope', {}), { extraTools });
+    expect(verdict).toMatchObject({ kind: 'reject', error: { message: expect.stringMatching(/^.{4000,4100}…\.$/) } });
+  });
+
+  test('[A41] [B28] a violation of the schema lists every problem with its location, and the tool does not run', async () => {
     const execute = jest.fn();
     const tool = defineTool({ name: 'refund', description: 'Refund.', input: order, execute });
     const { outcome } = await run(tool, { cents: -1, tags: [{ a: 'x' }, {}] });
@@ -66,14 +72,14 @@ describe('judging a call', () => {
     expect(execute).not.toHaveBeenCalled();
   });
 
-  test('a union says what each of its forms lacks', async () => {
+  test('a union reports what each of its forms lacks', async () => {
     const input = z.object({ to: z.union([z.object({ mail: z.string() }), z.object({ phone: z.string() })]) });
     const tool = defineTool({ name: 'send', description: 'Send.', input });
     const verdict = await createToolbox([tool]).judge(callOf('send', { to: {} }));
     expect(verdict).toMatchObject({ error: { message: expect.stringMatching(/to\.mail.*; or to\.phone/) } });
   });
 
-  test('a check of the author that throws is about the arguments, too', async () => {
+  test('an exception in the check of an author counts as invalid arguments', async () => {
     const input = z.object({
       n: z.number().refine(() => {
         throw new Error('lookup down');
@@ -86,7 +92,7 @@ describe('judging a call', () => {
     });
   });
 
-  test('two tools of one name are refused, the same tool twice is not', () => {
+  test('two tools with one name are refused, the same tool twice is not', () => {
     expect(() => createToolbox([refund, { ...refund }])).toThrow(/Two tools are named 'refund'/);
     expect(createToolbox([refund, refund]).names()).toEqual(['refund']);
   });
@@ -115,20 +121,20 @@ describe('approval', () => {
       { reason: 'The approval rule failed: no rates' },
     ],
     ['a rule that rejects', () => Promise.reject(new Error('no rates')), { reason: 'The approval rule failed: no rates' }],
-    ['a rule that forgets to answer', () => undefined, { reason: 'The approval rule gave no clear answer.' }],
-    ['a rule that answers nonsense', () => 0, { reason: 'The approval rule gave no clear answer.' }],
+    ['a rule that forgets to answer', () => undefined, { reason: 'The approval rule returned an invalid answer.' }],
+    ['a rule that answers nonsense', () => 0, { reason: 'The approval rule returned an invalid answer.' }],
   ])('%s', async (_what, rule, expected) => {
     expect(await judged(rule)).toEqual(expected);
   });
 
-  test('the rule sees only arguments that fit the schema', async () => {
+  test('the rule gets only arguments that match the schema', async () => {
     const rule = jest.fn(() => false);
     const tool = defineTool({ name: 'refund', description: 'Refund.', input: order, approval: rule });
     expect(await createToolbox([tool]).judge(callOf('refund', { cents: 'all' }))).toMatchObject({ kind: 'reject' });
     expect(rule).not.toHaveBeenCalled();
   });
 
-  test('a rule that never answers means ask', async () => {
+  test('a rule that never answers means that approval is needed', async () => {
     jest.useFakeTimers();
     try {
       const asked = judged(() => new Promise(() => {}));
@@ -141,7 +147,7 @@ describe('approval', () => {
 });
 
 describe('running a call', () => {
-  test('[A32] [B148] text stays text, parts stay parts, the rest becomes JSON', async () => {
+  test('[A32] [B148] text stays text, parts stay parts, and other values become JSON', async () => {
     const parts = [
       { type: 'text', text: 'a' },
       { type: 'image', url: 'data:image/png;base64,AA==' },
@@ -191,7 +197,7 @@ describe('running a call', () => {
     ).toMatchObject({ status: 'success', content: 'null' });
   });
 
-  test('[A48] the tool is given its arguments and its context', async () => {
+  test('[A48] the tool receives its arguments and its context', async () => {
     const seen = jest.fn();
     const progress = jest.fn();
     const tool = toolThat(seen, { input: z.object({ n: z.coerce.number() }) });
@@ -211,7 +217,7 @@ describe('running a call', () => {
     expect(progress).not.toHaveBeenCalled();
   });
 
-  test('progress is passed on while the call lasts', async () => {
+  test('progress is reported while the call runs', async () => {
     const progress = jest.fn();
     await run(
       toolThat((_args, ctx: { progress(text: string): void }) => ctx.progress('half')),
@@ -221,7 +227,7 @@ describe('running a call', () => {
     expect(progress.mock.calls).toEqual([['half']]);
   });
 
-  test('[B149] a dependency is made once a call, on first use, and signal and clock are there', async () => {
+  test('[B149] a dependency is created once per call, on first use, and the context has a signal and a clock', async () => {
     const make = jest.fn(async (ctx: { threadId: string }) => ({ db: ctx.threadId }));
     const unused = jest.fn();
     const tool = toolThat(async (_args, ctx: { resolve(name: string): Promise<unknown>; signal: AbortSignal; now(): Date }) => {
@@ -238,13 +244,13 @@ describe('running a call', () => {
     expect(unused).not.toHaveBeenCalled();
   });
 
-  test('an unknown dependency is named, with those there are', async () => {
+  test('an unknown dependency is an error that lists the known ones', async () => {
     const tool = toolThat((_args, ctx: { resolve(name: string): unknown }) => ctx.resolve('toString'));
     const { outcome } = await run(tool, {}, { dependencies: { db: () => 1 } });
     expect(outcome.content).toBe("Error: Unknown dependency 'toString'. The worker was created with: db.");
   });
 
-  test('[B146] an identical call really runs again', async () => {
+  test('[B146] an identical call runs again', async () => {
     let count = 0;
     const tool = toolThat(() => `${++count}`);
     const box = createToolbox([tool]);
@@ -255,7 +261,7 @@ describe('running a call', () => {
     ]);
   });
 
-  test('[A33] [B12] [B14] [B29] what a tool throws is told to the model, and asks for another attempt', async () => {
+  test('[A33] [B12] [B14] [B29] an error that a tool throws reaches the model, and requests another attempt', async () => {
     const { outcome, threw } = await run(
       toolThat(() => {
         throw new RangeError('too far');
@@ -320,7 +326,7 @@ describe('running a call', () => {
     expect(outcome.error?.message).toBe('HTTP 400');
   });
 
-  test("what an error carries and JSON can't write does no harm", async () => {
+  test("data of an error that JSON can't represent has no effect", async () => {
     const data: { self?: unknown } = {};
     data.self = data;
     const { outcome } = await run(
@@ -332,7 +338,7 @@ describe('running a call', () => {
     expect(outcome.content).toBe('Error: HTTP 400');
   });
 
-  test('a bare message is told with its cause', async () => {
+  test('an error without details is reported with its cause', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
     const { outcome } = await run(
       toolThat(() => {
@@ -343,7 +349,7 @@ describe('running a call', () => {
     expect(outcome.content).toBe('Error: fetch failed (cause: connect ECONNREFUSED 127.0.0.1:9)');
   });
 
-  test('ToolFailure chooses the words, and asks for no other attempt', async () => {
+  test('ToolFailure sets the message, and requests no other attempt', async () => {
     const execution = await run(
       toolThat(() => {
         throw new ToolFailure('2 tests failed\n[exit code: 1]');
@@ -380,7 +386,7 @@ describe('running a call', () => {
     expect(execution.outcome.content).toMatch(message);
   });
 
-  test('a result that is too long is cut in the middle, an error text as well', async () => {
+  test('a result that is too long is cut in the middle, and so is an error text', async () => {
     const long = `first\n${'x'.repeat(200_000)}\nlast`;
     for (const execute of [
       () => long,
@@ -395,8 +401,8 @@ describe('running a call', () => {
   });
 });
 
-describe('time and cancel', () => {
-  test('[A49] a tool that ignores its signal is timed out all the same', async () => {
+describe('timeout and cancel', () => {
+  test('[A49] a tool that ignores its signal times out nevertheless', async () => {
     const { outcome, threw } = await run(
       toolThat(() => new Promise(() => {}), { timeoutMs: 30 }),
       {},
@@ -409,7 +415,7 @@ describe('time and cancel', () => {
     expect(threw).toBe(false);
   });
 
-  test('[A49] every tool has a timeout, also one that names none', async () => {
+  test('[A49] every tool has a timeout, even one that sets none', async () => {
     jest.useFakeTimers();
     try {
       const running = run(
@@ -423,7 +429,7 @@ describe('time and cancel', () => {
     }
   });
 
-  test('a tool that honours its signal ends at once, and its last words are kept', async () => {
+  test('a tool that honours its signal ends immediately, and its last message is kept', async () => {
     const tool = toolThat(
       (_args, { signal }: { signal: AbortSignal }) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(new ToolFailure(`got 3 of 5; ${signal.reason.name}`)))),
@@ -449,7 +455,7 @@ describe('time and cancel', () => {
     }
   });
 
-  test('cancel reaches the tool and the outcome says so', async () => {
+  test('cancel reaches the tool and the outcome records it', async () => {
     const controller = new AbortController();
     let entered = false;
     const tool = toolThat((_args, { signal }: { signal: AbortSignal }) => {
@@ -469,7 +475,7 @@ describe('time and cancel', () => {
     expect(execute).not.toHaveBeenCalled();
   });
 
-  test('a tool that fails after it was left behind disturbs nobody', async () => {
+  test('a tool that fails after it was abandoned has no effect', async () => {
     const unhandled = jest.fn();
     process.on('unhandledRejection', unhandled);
     jest.useFakeTimers();
@@ -496,7 +502,7 @@ describe('time and cancel', () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  test('nothing is left on the host signal after a call', async () => {
+  test('no listener is left on the signal after a call', async () => {
     const { signal } = new AbortController();
     const remove = jest.spyOn(signal, 'removeEventListener');
     const add = jest.spyOn(signal, 'addEventListener');

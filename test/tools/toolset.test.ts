@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { defineTool } from '../../src/tools/define-tool';
-import { createToolset } from '../../src/tools/toolset';
+import { defineTool } from '../../src/tools/defining/define-tool';
+import { createToolset } from '../../src/tools/defining/toolset';
 
 const named = (name: string, description = `${name}.`) => defineTool({ name, description, input: z.object({}) });
 const names = (set: { list(): readonly { name: string }[] }) => set.list().map(({ name }) => name);
 
-test('[A67] a tool of a known name takes its place; taking out an unknown one does nothing', () => {
+test('[A67] a tool with an existing name replaces that tool; removing an unknown one does nothing', () => {
   const set = createToolset([named('a'), named('b')]);
   const better = named('a', 'A better one.');
   set.add(better);
@@ -15,7 +15,7 @@ test('[A67] a tool of a known name takes its place; taking out an unknown one do
   expect(names(set)).toEqual(['a', 'b']);
 });
 
-test('[A68] adds, takes out and replaces, several at a time', () => {
+test('[A68] adds, removes and replaces several tools at a time', () => {
   const set = createToolset();
   expect(set.list()).toEqual([]);
   set.add(named('a'), named('b'), named('c'));
@@ -25,7 +25,7 @@ test('[A68] adds, takes out and replaces, several at a time', () => {
   expect(names(set)).toEqual(['x', 'y']);
 });
 
-test('its list is the same until it changes, and nobody else changes it', () => {
+test('its list stays the same until it changes, and can not be changed from outside', () => {
   const set = createToolset([named('a')]);
   const list = set.list();
   expect(set.list()).toBe(list);
@@ -35,7 +35,7 @@ test('its list is the same until it changes, and nobody else changes it', () => 
   expect(list).toHaveLength(1);
 });
 
-test('what defineTool did not make is refused, and nothing changes', () => {
+test('a value that defineTool did not create is refused, and nothing changes', () => {
   const set = createToolset([named('a')]);
   expect(() => set.add(named('b'), { name: 'c' } as never)).toThrow('Toolset.add: tools[1] was not made by defineTool.');
   expect(() => set.set('b' as never)).toThrow('Toolset.set: tools must be a list');

@@ -1,12 +1,12 @@
 import { mkdir, readFile as readText, rm, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import fc from 'fast-check';
-import { openWorkspace } from '../../src/tools/workspace';
+import { openWorkspace } from '../../src/tools/built-in/workspace';
 import { newFolder, removeFolders } from './tool-host';
 
 afterEach(removeFolders);
 
-/** A workspace with links of every unkind sort, beside a folder it must not reach. */
+/** A workspace with all kinds of hostile links, next to a folder that it must not reach. */
 async function trap() {
   const base = await newFolder();
   const root = join(base, 'work');
@@ -29,7 +29,7 @@ async function trap() {
 }
 
 describe('a workspace', () => {
-  test('takes relative and absolute paths inside it, also of what does not exist yet', async () => {
+  test('accepts relative and absolute paths inside it, also of files that do not exist yet', async () => {
     const { root, workspace } = await trap();
     expect(await workspace.inside('a.txt')).toBe(join(root, 'a.txt'));
     expect(await workspace.inside(join(root, 'a.txt'))).toBe(join(root, 'a.txt'));
@@ -60,21 +60,21 @@ describe('a workspace', () => {
     await expect(workspace.inside(path)).rejects.toThrow(/is outside the workspace/);
   });
 
-  test('refuses a link whose target does not exist: creating it would create the target', async () => {
+  test('refuses a link whose target does not exist, because creating it would create the target', async () => {
     const { workspace } = await trap();
     await expect(workspace.inside('dangling')).rejects.toThrow(/symbolic link whose target does not exist/);
     await expect(workspace.inside('dangling/below')).rejects.toThrow(/symbolic link whose target does not exist/);
   });
 
-  test('says what is wrong with links in circles, files used as folders, and NUL bytes', async () => {
+  test('reports links in circles, files used as folders, and NUL bytes', async () => {
     const { workspace } = await trap();
-    await expect(workspace.inside('loop-a')).rejects.toThrow(/go in circles/);
+    await expect(workspace.inside('loop-a')).rejects.toThrow(/a cycle of symbolic links/);
     await expect(workspace.inside('a.txt/b')).rejects.toThrow(/leads through a file/);
     await expect(workspace.inside('a\0b')).rejects.toThrow(/NUL byte/);
     await expect(workspace.inside('x'.repeat(5_000))).rejects.toThrow(/too long/);
   });
 
-  test('may itself be named through a link', async () => {
+  test('may itself be a link', async () => {
     const { base, root } = await trap();
     await symlink(root, join(base, 'alias'));
     const workspace = await openWorkspace(join(base, 'alias'));
@@ -86,7 +86,7 @@ describe('a workspace', () => {
     await expect(openWorkspace(join(await newFolder(), 'none'))).rejects.toThrow(/workspace .*none can't be used \(ENOENT\)/);
   });
 
-  test('no path whatever leads out of it', async () => {
+  test('no path leads out of it', async () => {
     const { root, workspace } = await trap();
     const names = [
       '..',
@@ -118,7 +118,7 @@ describe('a workspace', () => {
     );
   });
 
-  test('a file swapped for a link after it was looked at is not opened', async () => {
+  test('a file that was replaced with a link after the check is not opened', async () => {
     const { root, outside, workspace } = await trap();
     for (let turn = 0; turn < 30; turn += 1) {
       await writeText(join(root, 'victim'), 'mine');

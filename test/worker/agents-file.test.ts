@@ -17,7 +17,7 @@ afterEach(() => {
   else process.env.LONGHAUL_MODE = before;
 });
 
-test('the built-in coder of a worker asks, but for what a mode allows: of the command line, else of the environment', async () => {
+test('the built-in coder of a worker asks, except for what its mode allows: from the command line, or else from the environment', async () => {
   delete process.env.LONGHAUL_MODE;
   expect(await asks({})).toBe(true);
   process.env.LONGHAUL_MODE = 'full-access';
@@ -25,14 +25,34 @@ test('the built-in coder of a worker asks, but for what a mode allows: of the co
   expect(await asks({ mode: 'minimal' })).toBe(true);
 });
 
-test('a mode that does not exist, or that nobody would follow, is refused', async () => {
+test('a mode that does not exist, or that would have no effect, is refused', async () => {
   await expect(asks({ mode: 'yolo' })).rejects.toThrow('The mode is "yolo"; use minimal, trusted, full-access.');
   await expect(asks({ file: 'agents.js', mode: 'trusted' })).rejects.toThrow(
-    '--mode is for the built-in coder; the agents of agents.js have permissions of their own.',
+    '--mode is for the built-in coder; the agents of agents.js define their own permissions.',
   );
 });
 
-describe('an agents file may export what its tools resolve', () => {
+test('the built-in coder uses a model of the first vendor with a key, unless one is named', () => {
+  const names = ['LONGHAUL_MODEL', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'];
+  const had = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  const modelWith = (env: Record<string, string>) => {
+    for (const name of names) delete process.env[name];
+    Object.assign(process.env, env);
+    return configuredAgents().agents[0]?.model;
+  };
+  try {
+    expect(modelWith({})).toBe('openai/gpt-5');
+    expect(modelWith({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', ANTHROPIC_API_KEY: 'k' })).toBe('openai/gpt-5');
+    expect(modelWith({ ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' })).toMatch(/^anthropic\//);
+    expect(modelWith({ GOOGLE_API_KEY: 'k' })).toMatch(/^google\//);
+    expect(modelWith({ GEMINI_API_KEY: 'k', LONGHAUL_MODEL: 'openai/x' })).toBe('openai/x');
+  } finally {
+    for (const name of names) if (had[name] === undefined) delete process.env[name];
+    Object.assign(process.env, Object.fromEntries(Object.entries(had).filter(([, value]) => value !== undefined)));
+  }
+});
+
+describe('an agents file may export dependencies of its tools', () => {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-agents-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   let files = 0;
@@ -45,7 +65,7 @@ describe('an agents file may export what its tools resolve', () => {
     return path;
   }
 
-  test('as functions by name, which are no agents', () => {
+  test('as functions by name, which are not agents', () => {
     const { agents, dependencies } = configuredAgents({ file: fileWith("exports.dependencies = { db: () => 'a database' };") });
     expect(agents.map(({ name }) => name)).toEqual(['clerk']);
     expect(Object.keys(dependencies)).toEqual(['db']);
@@ -60,9 +80,9 @@ describe('an agents file may export what its tools resolve', () => {
     ['exports.dependencies = () => ({});', 'it is a function.'],
     [
       'exports.dependencies = { log: () => 1, db: { pool: 3 } };',
-      'the export dependencies.db must be a function that makes it, such as { db: () => openDatabase() }; it is {"pool":3}',
+      'the export dependencies.db must be a function that returns it, such as { db: () => openDatabase() }; it is {"pool":3}',
     ],
-  ])('and is refused, by its path, where it has %s', (code, words) => {
+  ])('and is refused, with its path, if it has %s', (code, words) => {
     const file = fileWith(code);
     expect(() => configuredAgents({ file })).toThrow(words);
     expect(() => configuredAgents({ file })).toThrow(file);
@@ -71,6 +91,8 @@ describe('an agents file may export what its tools resolve', () => {
   test('as createWorker refuses it', async () => {
     const { agents } = configuredAgents({ file: fileWith('') });
     const dependencies = { db: 'postgres://localhost' } as never;
-    await expect(createWorker({ agents, dependencies })).rejects.toThrow('createWorker: dependencies.db must be a function that makes it');
+    await expect(createWorker({ agents, dependencies })).rejects.toThrow(
+      'createWorker: dependencies.db must be a function that returns it',
+    );
   });
 });

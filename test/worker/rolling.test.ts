@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
+import type { ThreadResult } from '../../src/contract/thread';
 import { defineHooks } from '../../src/hooks';
 import { callTools, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
@@ -33,7 +34,7 @@ const fresh = defineAgent({
 });
 const other = defineAgent({ name: 'other', model: 'test-model', instructions: 'Wait.' });
 
-test('beside a worker that lacks their agent, 30 of 30 threads complete, no effect is lost, and none of a once tool is doubled', async () => {
+test('with a second worker that lacks their agent, 30 of 30 threads complete, no effect is lost, and none of a once tool is doubled', async () => {
   const calls = ['read', 'send', 'pay'].map((name) => ({ name, args: {} }));
   const rig = await startRig({
     agents: [other],
@@ -41,7 +42,8 @@ test('beside a worker that lacks their agent, 30 of 30 threads complete, no effe
   });
   await rig.addWorker({ agents: [other, fresh] });
   const threads = await Promise.all(Array.from({ length: 30 }, () => rig.client.start('fresh', 'count')));
-  const results = await Promise.all(threads.map((thread) => thread.result()));
+  // Of the workflows: on a busy machine a query may wait longer behind so many tasks than a reader waits.
+  const results = await Promise.all(threads.map(({ id }) => rig.client.temporal.workflow.getHandle(id).result() as Promise<ThreadResult>));
   expect(results.map(({ output }) => output)).toEqual(Array(30).fill('Done.'));
   expect(effects.size).toBe(90);
   // A busy machine may cost the others an attempt, under the same key.

@@ -22,7 +22,7 @@ test.each([
   ['PEM', pemOf(pair)],
   ['one line of base64', lineOf(pair)],
   ['several keys', [pemOf(other), lineOf(pair)]],
-])('a signature is known by a key as %s', async (_, publicKey) => {
+])('a signature is verified with a key as %s', async (_, publicKey) => {
   const verifier = createVerifier({ Dana: { publicKey, groups: ['leads'] } });
   expect(await verifier.verify({ statement, signature, by: ' dana' })).toEqual({ by: 'Dana', groups: ['leads'] });
 });
@@ -33,19 +33,19 @@ test.each([
   ['in the name of nobody who is known', { statement, signature, by: 'constructor' }],
   ['that is none', { statement, signature: 'not base64 ☃', by: 'dana' }],
   ['that is empty', { statement, signature: '', by: 'dana' }],
-])('a signature %s is nobody’s', async (_, signed) => {
+])('a signature %s is not valid for anyone', async (_, signed) => {
   const verifier = createVerifier({ dana: { publicKey: pemOf(pair) }, eve: { publicKey: pemOf(other) } });
   expect(await verifier.verify(signed)).toBeUndefined();
 });
 
 test.each([
   ['nobody', {}, /nobody is named/],
-  ['a private key', { dana: { publicKey: privateOf(pair) } }, /"dana": publicKey is no public key/],
-  ['a key of another kind', { dana: { publicKey: pemOf(rsa as never) } }, /no public key of Ed25519/],
+  ['a private key', { dana: { publicKey: privateOf(pair) } }, /"dana": publicKey is not an Ed25519 public key/],
+  ['a key of another kind', { dana: { publicKey: pemOf(rsa as never) } }, /not an Ed25519 public key/],
   ['no key', { dana: { publicKey: [] } }, /has no key/],
-  ['nothing', { dana: undefined }, /no public key/],
-  ['two spellings of one name', { dana: { publicKey: pemOf(pair) }, Dana: { publicKey: pemOf(other) } }, /that of another/],
-  ['a name that is not seen', { 'da\u200bna': { publicKey: pemOf(pair) } }, /not seen/],
+  ['nothing', { dana: undefined }, /not an Ed25519 public key/],
+  ['two spellings of one name', { dana: { publicKey: pemOf(pair) }, Dana: { publicKey: pemOf(other) } }, /equal to another one/],
+  ['a name that is not seen', { 'da\u200bna': { publicKey: pemOf(pair) } }, /invisible characters/],
   ['a field of another name', { dana: { publicKey: pemOf(pair), group: ['leads'] } }, /group is not known; known are publicKey and groups/],
   ['groups that are none', { dana: { publicKey: pemOf(pair), groups: 'leads' } }, /groups must be a list/],
 ])('a verifier of %s is refused', (_, people, words) => {
@@ -56,7 +56,7 @@ test.each([
   ['a public key', pemOf(pair)],
   ['a key of another kind', rsa.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string],
   ['no key', 'secret words'],
-])('a signer with %s is refused, and the error has nothing of it', (_, privateKey) => {
+])('a signer with %s is refused, and the error does not contain it', (_, privateKey) => {
   const making = () => createSigner({ privateKey });
   expect(making).toThrow(/privateKey/);
   expect(making).not.toThrow(/secret|MII/);
@@ -66,11 +66,11 @@ test('a signer without a name is refused', () => {
   expect(() => createSigner({ by: '', privateKey: pair.privateKey })).toThrow(/createSigner: by/);
 });
 
-test('a verifier tells whom it knows', () => {
+test('a verifier lists the people that it knows', () => {
   expect(createVerifier({ Dana: { publicKey: pemOf(pair) } }).names).toEqual(['Dana']);
 });
 
-test('a file of signers that can’t be used is named, with what is wrong', () => {
+test('an unusable file of signers is an error that names it, with the reason', () => {
   const file = join(folder, 'signers.json');
   expect(() => verifierOf(file)).toThrow(/signers\.json can't be used: ENOENT/);
   writeFileSync(file, '[]');

@@ -35,7 +35,7 @@ function taken(...tasks: Task[]) {
 
 const begun = { length: 3, commands: [step(1)] };
 
-describe('a task is taken', () => {
+describe('a task is accepted', () => {
   test.each<[string, Task, Task]>([
     ['after a step and its result', begun, { length: 9, jobs: [done] }],
     ['after a step, while a signal comes', begun, { length: 8, jobs: [signal] }],
@@ -81,7 +81,7 @@ describe('a task is taken', () => {
     expect(taken(begun, again, asked, { length: 10, jobs: [done] })).toEqual([true, true, true, true]);
   });
 
-  test('after tasks that refused updates, of which the server keeps nothing or all three events', () => {
+  test('after tasks that rejected updates, for which the server keeps no events or all three', () => {
     const refuses = { length: 7, jobs: [update], commands: [rejected] };
     expect(taken(begun, refuses, { length: 8, jobs: [signal] })).toEqual([true, true, true]);
     expect(taken(begun, refuses, { length: 11, jobs: [signal] })).toEqual([true, true, true]);
@@ -96,18 +96,18 @@ describe('a task is taken', () => {
 describe('a query', () => {
   const asked = (at: number) => ({ length: at, jobs: [query], commands: [{ respondToQuery: {} }], at });
 
-  test('is answered at the time of the task before it, also of one that refused an update', () => {
+  test('is answered at the time of the previous task, also of one that rejected an update', () => {
     const refuses = { length: 7, jobs: [update], commands: [rejected] };
     expect(taken(begun, { ...asked(9), at: begun.length }, refuses, asked(7))).toEqual([true, true, true, true]);
   });
 
-  test('is failed for a replay where the clock has moved on without a task', () => {
+  test('fails for a replay if the clock has advanced without a task', () => {
     expect(taken(begun, asked(9))).toEqual([true, replayFirst]);
     expect(taken({ ...begun, isReplaying: true }, asked(9))).toEqual([true, true]);
   });
 });
 
-describe('a task is failed for a replay', () => {
+describe('a task fails for a replay', () => {
   test.each<[string, Task, Task]>([
     ['when the one before was lost and came again with a signal beside', begun, { length: 7, jobs: [signal] }],
     ['when the one before was lost and came again', begun, { length: 11, jobs: [done] }],

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { callDigest } from '../../src/activities/call-digest';
+import { callDigest } from '../../src/activities/steps/call-digest';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
 import type { PermissionRule } from '../../src/core/tool';
@@ -165,8 +165,8 @@ async function waiting(agent: { name: string }, calls: ScriptedCall[], count = c
   return begun;
 }
 
-describe('who may decide', () => {
-  test('a call that waits says whom it waits for and why, and refuses everyone else by name', async () => {
+describe('people who may decide', () => {
+  test('a pending call lists the people who may decide and the reason, and refuses everyone else with a code', async () => {
     const { thread } = await waiting(clerk, [call('named')]);
     const [pending] = await thread.pending();
     expect(pending).toMatchObject({ kind: 'approval', users: ['dana', 'eve'], groups: ['finance'], reason: 'money leaves the house' });
@@ -184,7 +184,7 @@ describe('who may decide', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('a user who is named needs no group, and a signal of someone who may not decide is told in the log', async () => {
+  test('a named user needs no group, and a signal of a person who may not decide is logged', async () => {
     const { thread } = await waiting(clerk, [call('named')]);
     await thread.client.temporal.workflow.getHandle(thread.id).signal('approve', { toolCallId: 'call_named', by: 'mallory' });
     const log = await happened(thread, 'agent.request.rejected');
@@ -194,7 +194,7 @@ describe('who may decide', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('a late decision is told who decided, and when', async () => {
+  test('the refusal of a late decision says who decided, and when', async () => {
     const { thread } = await waiting(clerk, [call('named'), call('pay')]);
     await ask(thread, 'approve', { toolCallId: 'call_named', by: 'dana' });
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_named', by: 'eve', approved: false }))).toMatch(
@@ -204,7 +204,7 @@ describe('who may decide', () => {
     await story(thread);
   });
 
-  test('where several must agree each is a vote, the same person counts once, and the last lets it run', async () => {
+  test('if several approvals are required each is a vote, the same person counts once, and the last approval lets it run', async () => {
     const { thread } = await waiting(clerk, [call('two')]);
     const vote = (by: string) => ask(thread, 'approve', { toolCallId: 'call_two', by, groups: ['finance'] });
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_two', groups: ['finance'] }))).toMatch(/needs 2 people to agree/);
@@ -219,7 +219,7 @@ describe('who may decide', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('where several must agree nobody may edit what the others agree to, nor have it remembered', async () => {
+  test('if several approvals are required nobody may edit the arguments, nor have a rule remembered', async () => {
     const { thread } = await waiting(clerk, [call('two')]);
     const dana = { toolCallId: 'call_two', by: 'dana', groups: ['finance'] };
     expect(await refusal(ask(thread, 'approve', { ...dana, arguments: { cents: 1 } }))).toMatch(/none of them can edit the arguments/);
@@ -230,7 +230,7 @@ describe('who may decide', () => {
     expect(ranIn(thread)).toEqual([{ tool: 'two', args: { cents: 900 } }]);
   });
 
-  test('one refusal is enough where several must agree', async () => {
+  test('one refusal is enough if several approvals are required', async () => {
     const { thread, results } = await waiting(clerk, [call('two')]);
     await ask(thread, 'approve', { toolCallId: 'call_two', by: 'dana', groups: ['finance'] });
     await ask(thread, 'approve', { toolCallId: 'call_two', by: 'eve', groups: ['finance'], approved: false, reason: 'too much' });
@@ -239,7 +239,7 @@ describe('who may decide', () => {
     expect(results()[0]).toMatch(/refused by eve: too much/);
   });
 
-  test('of two who decide at once, with arguments that must be checked first, exactly one wins', async () => {
+  test('of two concurrent decisions, with arguments that must be checked first, exactly one takes effect', async () => {
     const { thread } = await waiting(clerk, [call('pay')]);
     const decide = (by: string, cents: number) => ask(thread, 'approve', { toolCallId: 'call_pay', by, arguments: { cents } });
     const both = await Promise.allSettled([decide('dana', 11), decide('eve', 22)]);
@@ -252,7 +252,7 @@ describe('who may decide', () => {
 });
 
 describe('at the deadline', () => {
-  test('a call that nobody decided is refused, and a decision that comes after is told so', async () => {
+  test('an undecided call is refused, and the refusal of a later decision says so', async () => {
     const { thread, results } = await begin(clerk, [call('late')], { mode: 'conversation' });
     const log = await happened(thread, 'agent.approval.requested');
     const [asked] = ofType(log, 'agent.approval.requested');
@@ -266,7 +266,7 @@ describe('at the deadline', () => {
     await thread.close();
   });
 
-  test('others are asked, who may then decide; the log says whom and until when', async () => {
+  test('others are asked, and may then decide; the log has the people and the new deadline', async () => {
     const { thread } = await waiting(clerk, [call('escalates_later')]);
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_escalates_later', by: 'max', groups: ['managers'] }))).toMatch(
       /is for dana/,
@@ -282,7 +282,7 @@ describe('at the deadline', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('where the others do not answer either, the call is refused', async () => {
+  test('if the others do not answer, either, the call is refused', async () => {
     const { thread } = await begin(clerk, [call('escalates')]);
     const told = await story(thread);
     expect(typesOf(told).filter((type) => type.startsWith('agent.approval.'))).toEqual([
@@ -294,7 +294,7 @@ describe('at the deadline', () => {
     expect(ranIn(thread)).toEqual([]);
   });
 
-  test('the same are asked again, as often as it takes', async () => {
+  test('the same people are asked again, as often as the policy says', async () => {
     const { thread } = await begin(clerk, [call('asks_on')]);
     await happened(thread, 'agent.approval.escalated', 3);
     await ask(thread, 'approve', { toolCallId: 'call_asks_on', by: 'dana' });
@@ -302,14 +302,14 @@ describe('at the deadline', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('the call runs where its policy says so, and the log says that no person did', async () => {
+  test('the call runs if its policy says so, and the log says that no person decided', async () => {
     const { thread } = await begin(clerk, [call('lets')]);
     const told = await story(thread);
     expect(ofType(told, 'agent.approval.decided')[0]?.data).toEqual({ toolCallId: 'call_lets', approved: true, source: 'deadline' });
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('the run is cancelled where its policy says so', async () => {
+  test('the run is cancelled if its policy says so', async () => {
     const { thread } = await begin(clerk, [call('cancels'), call('pay')]);
     const told = await story(thread);
     expect(told.at(-1)).toMatchObject({
@@ -320,7 +320,7 @@ describe('at the deadline', () => {
     expect(ranIn(thread)).toEqual([]);
   });
 
-  test('a call is refused in time also while one before it still waits', async () => {
+  test('a call is refused on time even while an earlier one still waits', async () => {
     const { thread } = await waiting(clerk, [call('pay'), call('late')], 2);
     const log = await happened(thread, 'agent.approval.decided');
     expect(ofType(log, 'agent.approval.decided')[0]?.data).toMatchObject({ toolCallId: 'call_late', approved: false, source: 'deadline' });
@@ -330,7 +330,7 @@ describe('at the deadline', () => {
     expect(ranIn(thread)).toEqual([{ tool: 'pay', args: { cents: 900 } }]);
   });
 
-  test('a call that is done outside fails, or others are asked, as its policy says', async () => {
+  test('a call that is carried out externally fails, or others are asked, according to its policy', async () => {
     const late = await begin(clerk, [{ name: 'fetch', args: {}, id: 'call_f' }]);
     const told = await story(late.thread);
     expect(ofType(told, 'agent.input.expired')[0]?.data).toEqual({ toolCallId: 'call_f' });
@@ -348,7 +348,7 @@ describe('at the deadline', () => {
 });
 
 describe('a decision', () => {
-  test('[B174] refuses with a reason that the model is told, and the run goes on', async () => {
+  test('[B174] refuses with a reason that the model receives, and the run continues', async () => {
     const { thread, results } = await waiting(clerk, [call('pay')]);
     await ask(thread, 'approve', { toolCallId: 'call_pay', approved: false, by: 'dana', reason: 'pay it next month' });
     expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
@@ -373,7 +373,7 @@ describe('a decision', () => {
     expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-cancelled', message: expect.stringContaining('that is enough') });
   });
 
-  test('edits the arguments: what does not fit is refused and the call waits on; what fits is what runs', async () => {
+  test('edits the arguments: invalid ones are refused and the call still waits; valid ones are used', async () => {
     const { thread, results } = await waiting(clerk, [call('pay')]);
     const edit = (args: object) => ask(thread, 'approve', { toolCallId: 'call_pay', by: 'dana', arguments: args });
     expect(await refusal(edit({ cents: 'many' }))).toMatch(/the edited arguments do not fit pay:[\s\S]*cents[\s\S]*still waits/);
@@ -384,7 +384,7 @@ describe('a decision', () => {
     expect(results()[0]).toMatch(/edited the arguments.*\{"cents":7\}[\s\S]*pay 7/);
   });
 
-  test('a pending approval is resolved at once by a cancel, and an answer that comes after finds no one', async () => {
+  test('a cancel resolves a pending approval immediately, and a later answer finds no pending call', async () => {
     const { thread } = await waiting(clerk, [call('pay')]);
     await thread.cancel({ reason: 'never mind' });
     const told = await story(thread);
@@ -393,7 +393,7 @@ describe('a decision', () => {
     expect(ranIn(thread)).toEqual([]);
   });
 
-  test('a call that fails the run does not wait for people who are asked about another', async () => {
+  test('a call that fails the run does not wait for the approval of another', async () => {
     const { thread } = await begin(stern, [call('pay'), { name: 'look', args: { ms: -1 }, id: 'call_f' }]);
     const told = await story(thread);
     expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'tool_failed' } });
@@ -404,10 +404,10 @@ describe('a decision', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('a remembered rule', () => {
   const twice = (calls: [ScriptedCall, ScriptedCall]) => scene([callTools([calls[0]]), callTools([calls[1]]), say('done')]);
 
-  test.each([['clerk'], ['keeper']])('for the thread needs no approval in it any more: %s', async (agent) => {
+  test.each([['clerk'], ['keeper']])('for the thread means that it needs no further approval: %s', async (agent) => {
     const thread = await rig.client.start(agent, twice([call('pay', 1, 'call_1'), call('pay', 2, 'call_2')]));
     await reaches(thread, 'requires_action', 1);
     await ask(thread, 'approve', { toolCallId: 'call_1', by: 'dana', remember: 'thread' });
@@ -419,7 +419,7 @@ describe('what is remembered', () => {
     await other.cancel();
   });
 
-  test('[B175] for the agent needs none in a new thread either', async () => {
+  test('[B175] for the agent needs none in a new thread, either', async () => {
     const { thread } = await waiting(keeper, [call('command')]);
     await ask(thread, 'approve', { toolCallId: 'call_command', by: 'dana', remember: 'agent' });
     await story(thread);
@@ -428,7 +428,7 @@ describe('what is remembered', () => {
     expect(ranIn(next)).toHaveLength(1);
   });
 
-  test('for the agent is refused where there is nowhere to keep it, and the call waits on', async () => {
+  test('for the agent is refused if there is no store, and the call still waits', async () => {
     const { thread } = await waiting(clerk, [call('pay')]);
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_pay', remember: 'agent' }))).toMatch(
       /agent clerk has no store to remember it in; .* still waits/,
@@ -437,7 +437,7 @@ describe('what is remembered', () => {
     await story(thread);
   });
 
-  test('for the agent is kept once the decision stands, whatever comes of the run after it', async () => {
+  test('for the agent is stored once the decision has taken effect, whatever the outcome of the run is', async () => {
     const { thread } = await waiting(keptSlowly, [call('pay')]);
     let letThrough = () => {};
     slowly.let = new Promise((resolve) => {
@@ -459,17 +459,17 @@ describe('what is remembered', () => {
     expect(slowly.kept).toEqual([{ tool: 'pay' }]);
   });
 
-  test('for the agent is not kept where the decision fails', async () => {
+  test('for the agent is not stored if the decision is refused, such as one that edits the offered arguments', async () => {
     slowly.kept.length = 0;
     const { thread } = await waiting(keptSlowly, [call('pay')]);
     const edited = { toolCallId: 'call_pay', remember: 'agent', arguments: { cents: -1 } };
-    expect(await refusal(ask(thread, 'approve', edited))).toMatch(/do not fit/);
+    expect(await refusal(ask(thread, 'approve', edited))).toMatch(/send either edited arguments or `remember`/);
     await thread.cancel();
     await story(thread);
     expect(slowly.kept).toEqual([]);
   });
 
-  test('for the agent that can’t be kept leaves the approval as it is, and the approver and the log are told', async () => {
+  test('for the agent that can’t be stored does not affect the approval, and the approver and the log get the error', async () => {
     slowly.let = Promise.reject(new Error('the disk is full'));
     slowly.let.catch(() => undefined);
     const { thread } = await waiting(keptSlowly, [call('pay')]);
@@ -481,7 +481,7 @@ describe('what is remembered', () => {
   });
 
   test.each([['operator'], ['bare']])(
-    '[B175] of a command is what was offered, and of one that offers nothing, nothing: %s',
+    '[B175] of a command remembers what was offered, and nothing if nothing was offered: %s',
     async (agent) => {
       const run = (command: string, id: string): ScriptedCall => ({ name: 'shell', args: { command }, id });
       const said = scene([
@@ -513,7 +513,7 @@ describe('what is remembered', () => {
 });
 
 describe('permissions', () => {
-  test('[B169][B170] what is denied is not run, whatever else is allowed, and the run goes on', async () => {
+  test('[B169][B170] a denied call does not run, whatever else is allowed, and the run continues', async () => {
     const { thread, results } = await begin(strict, [call('pay'), call('banned'), call('free')]);
     const told = await story(thread);
     expect(told.at(-1)?.type).toBe('thread.run.completed');
@@ -535,7 +535,7 @@ describe('permissions', () => {
     expect(requestsOf(rig, said)).toHaveLength(1);
   });
 
-  test('[B176] where nobody can be asked, what would have to be asked about is refused, and says why', async () => {
+  test('[B176] if nobody can be asked, a call that needs approval is refused with the reason', async () => {
     const { thread, results } = await begin(alone, [call('pay'), call('free')]);
     expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
     expect(results()[0]).toMatch(/Permission denied: UI confirm not supported/);
@@ -565,7 +565,7 @@ describe('a hook of approve:tool', () => {
     expect(ranIn(thread)).toEqual([]);
   });
 
-  test('[A134][A137][B170] that says no is told to the model, with the reason and that it should not try again', async () => {
+  test('[A134][A137][B170] that refuses is reported to the model, with the reason and a request not to try again', async () => {
     const { thread, told, result, decisions } = await decided(3, 'free');
     expect(result).toBe('Error: Permission denied: not today. Do not call it again with the same arguments.');
     expect(decisions).toEqual([{ toolCallId: 'call_free', approved: false, reason: 'not today', source: 'hook' }]);
@@ -574,26 +574,26 @@ describe('a hook of approve:tool', () => {
     expect(told.at(-1)?.type).toBe('thread.run.completed');
   });
 
-  test('[A138] that says yes lets the call run, also one that would have waited for a person', async () => {
+  test('[A138] that approves lets the call run, even one that would have waited for a person', async () => {
     const { thread, told, decisions } = await decided(4);
     expect(decisions).toEqual([{ toolCallId: 'call_pay', approved: true, reason: 'it is little', source: 'hook' }]);
     expect(typesOf(told)).not.toContain('agent.approval.requested');
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('[A136] that changes the arguments has those run, and the model is told', async () => {
+  test('[A136] that changes the arguments has the call run with them, and the model is informed', async () => {
     const { thread, result } = await decided(5);
     expect(ranIn(thread)).toEqual([{ tool: 'pay', args: { cents: 55 } }]);
     expect(result).toMatch(/A hook edited the arguments.*55/);
   });
 
-  test('[A136] whose arguments do not fit has the call refused as any other', async () => {
+  test('[A136] whose arguments do not match the schema has the call refused like any other', async () => {
     const { thread, told } = await decided(8);
     expect(ranIn(thread)).toEqual([]);
     expect(ofType(told, 'agent.tool.execution.completed')[0]?.data.status).toBe('rejected');
   });
 
-  test('that asks people has them asked its way, whatever the tool says', async () => {
+  test('that requires approval has people asked its way, whatever the tool says', async () => {
     const { thread } = await waiting(judged, [call('free', 6)]);
     expect((await thread.pending())[0]).toMatchObject({ users: ['kim'], reason: 'it is odd' });
     expect(await refusal(ask(thread, 'approve', { toolCallId: 'call_free', by: 'dana' }))).toMatch(/is for kim/);
@@ -602,7 +602,7 @@ describe('a hook of approve:tool', () => {
     expect(ranIn(thread)).toHaveLength(1);
   });
 
-  test('that changes the arguments and asks has people see the changed ones, and their digest', async () => {
+  test('that changes the arguments and requires approval shows the changed ones, and their digest', async () => {
     const { thread } = await waiting(judged, [call('pay', 9)]);
     const [shown] = await thread.pending();
     expect(shown).toMatchObject({ arguments: '{"cents":99}', users: ['kim'] });
@@ -613,13 +613,13 @@ describe('a hook of approve:tool', () => {
     expect(ranIn(thread)).toEqual([{ tool: 'pay', args: { cents: 99 } }]);
   });
 
-  test('[B171] that says no and stop ends the run, without open calls', async () => {
+  test('[B171] that refuses and stops ends the run, without open calls', async () => {
     const { thread, told } = await decided(7);
     expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'stopped by a refusal: and that is that' } });
     expect(ranIn(thread)).toEqual([]);
   });
 
-  test("that has no opinion leaves it to the tool's own approval", async () => {
+  test('without a decision leaves the approval to the tool', async () => {
     const { thread } = await waiting(judged, [call('pay', 99)]);
     await ask(thread, 'approve', { toolCallId: 'call_pay' });
     await story(thread);
@@ -634,7 +634,7 @@ describe('a question', () => {
     id: 'call_q',
   });
 
-  test('waits with its options until someone answers, and the answer is what the model is told', async () => {
+  test('waits with its options until a person answers, and the model gets the answer', async () => {
     const { thread, results } = await waiting(clerk, [question(['red', 'blue'])]);
     const [pending] = await thread.pending();
     expect(pending).toMatchObject({ kind: 'question', name: 'ask_human' });
@@ -644,7 +644,7 @@ describe('a question', () => {
     expect(results()).toEqual(['blue']);
   });
 
-  test('that nobody answers in time is told to the model as such, and who may not answer is told so', async () => {
+  test('without an answer in time is reported to the model, and a person who may not answer is refused', async () => {
     const asker = defineAgent({
       name: 'asker',
       ...model,

@@ -65,7 +65,7 @@ const idle = (thread: Thread, runs: number) =>
     (both) => both.status === 'idle' && both.runs === runs,
   );
 
-test('[A69][A70] a tool in the background has a placeholder as its result at once, and what came of it is told later as a message', async () => {
+test('[A69][A70] a tool in the background has a placeholder as its result immediately, and its result is sent later as a message', async () => {
   const { input, open, thread } = await withHeld([reports(0), say('I wait.'), say('All there.')]);
   await asked(input, 2);
   expect(said(input, 1).at(-1)).toMatch(/report goes on in the background/);
@@ -92,7 +92,7 @@ test('[A69][A70] a tool in the background has a placeholder as its result at onc
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'tool', 'assistant', 'user', 'assistant']);
 });
 
-test('[A70] whoever streams the run sees the placeholder, the words in between and the result as they come, none held up by the tool', async () => {
+test('[A70] a streamed run emits the placeholder, the text in between and the result as they occur, not delayed by the tool', async () => {
   const { input, open, thread } = await withHeld([reports(0), say('I wait.'), say('All there.')]);
   const live: string[] = [];
   const following = (async () => {
@@ -115,7 +115,7 @@ test('[A70] whoever streams the run sees the placeholder, the words in between a
   expect(live.join('')).toContain('All there.');
 });
 
-test('[A69] the model goes on with other work meanwhile, and is told between two turns', async () => {
+test('[A69] the model continues with other work meanwhile, and receives the result between two turns', async () => {
   const { input, open, thread } = await withHeld([
     reports(0),
     callTools([{ name: 'quick', args: {} }]),
@@ -135,7 +135,7 @@ test('[A69] the model goes on with other work meanwhile, and is told between two
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test('[A69] results that come within half a second are told together, without a model call for each', async () => {
+test('[A69] results that arrive within half a second are sent together, with one model call', async () => {
   for (let tries = 1; tries <= 10; tries++) {
     const { input, open, thread } = await withHeld([
       reports(0, 100, 200),
@@ -150,7 +150,7 @@ test('[A69] results that come within half a second are told together, without a 
     const times = ofType(told, 'agent.tool.background.completed').map(({ timestamp }) => Date.parse(timestamp));
     expect(times).toHaveLength(3);
     const apart = Math.max(...times) - Math.min(...times);
-    // On a machine that has better things to do they may come at once, or further apart, and neither says anything about this.
+    // On a busy machine they may arrive together, or further apart; neither case proves anything.
     if (apart < 50 || apart > 400) continue;
     expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'All three.', turns: 3 } });
     expect(said(input, 2).slice(-3).sort()).toEqual([1, 2, 3].map((n) => `[Result of report, call call_${n}]\nreport ${n}`));
@@ -159,7 +159,7 @@ test('[A69] results that come within half a second are told together, without a 
   throw new Error('three results never came within half a second of each other, and not at once, in ten tries');
 }, 60_000);
 
-test('[A69] one that takes too long is told as timed out', async () => {
+test('[A69] one that exceeds its timeout is reported as timed out', async () => {
   const input = scene([callTools([{ name: 'late', args: {}, id: 'call_late' }]), say('I wait.'), say('A pity.')]);
   const thread = await rig.client.start(agent, input);
   const told = await story(thread);
@@ -168,7 +168,7 @@ test('[A69] one that takes too long is told as timed out', async () => {
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'A pity.' } });
 });
 
-test('[A69] a cancel stops it, and the conversation goes on with the next message, not by itself', async () => {
+test('[A69] a cancel stops it, and the conversation continues only with the next message', async () => {
   const { input, thread } = await withHeld([reports(0), say('I wait.'), say('Hello again.')], 'conversation');
   await asked(input, 2);
   await until(
@@ -187,7 +187,7 @@ test('[A69] a cancel stops it, and the conversation goes on with the next messag
   await thread.close();
 });
 
-test('[A69] the failure of its run stops it, too', async () => {
+test('[A69] a failure of its run stops it, too', async () => {
   const { thread } = await withHeld([reports(0), fail(401)]);
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth' } });

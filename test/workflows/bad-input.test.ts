@@ -40,7 +40,7 @@ const raw = () => rig.client.temporal.connection.workflowService;
 const garbage = { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{"reason": tru') }] };
 const alien = { payloads: [{ metadata: { encoding: Buffer.from('binary/encrypted') }, data: Buffer.from([1, 2, 3]) }] };
 
-test('an unknown agent that is not to be waited for fails the run at once, naming the agents there are', async () => {
+test('an unknown agent without a wait fails the run immediately, with a list of the known agents', async () => {
   const thread = await rig.client.start('clark', 'Hello', { agentWaitMs: 0 });
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({
@@ -60,7 +60,7 @@ test('an unknown agent that is not to be waited for fails the run at once, namin
 const wrongStarts: [string, object, RegExp][] = [
   ['an empty input', { input: '  ' }, /input is empty/],
   ['no parts', { input: [] }, /input is empty/],
-  ['a number', { input: 7 }, /text or a list of parts.*7/],
+  ['a number', { input: 7 }, /string or a list of parts.*7/],
   ['an unknown part', { input: [{ type: 'video', url: 'x' }] }, /part 0.*"video"/],
   ['an image without an address', { input: [{ type: 'image', url: 'file:///etc/passwd' }] }, /part 0.*url/],
   ['an unknown mode', { input: 'x', mode: 'forever' }, /mode must be.*"forever"/],
@@ -71,7 +71,7 @@ const wrongStarts: [string, object, RegExp][] = [
   ['a message of more than 1.5 MB', { input: 'é'.repeat(800_000) }, /1600002 bytes.*at most 1500000/],
 ];
 
-test.each(wrongStarts)('a start with %s is refused by the client, in words', async (_, request, words) => {
+test.each(wrongStarts)('a start with %s is refused by the client, with a message', async (_, request, words) => {
   const { input, ...options } = request as { input: string };
   expect(await thrownBy(rig.client.start(agent, input, options))).toMatchObject({
     name: 'LonghaulError',
@@ -80,7 +80,7 @@ test.each(wrongStarts)('a start with %s is refused by the client, in words', asy
   });
 });
 
-test('a start by hand with nonsense fails its workflow with the same words, not its workflow task for ever', async () => {
+test('a start by hand with invalid input fails its workflow with the same message, not its workflow task forever', async () => {
   const { workflow } = rig.client.temporal;
   const started = await Promise.all(
     [
@@ -128,13 +128,13 @@ test('the same start with the same id attaches; a different one is refused and c
   expect(await thrownBy(rig.client.start(agent, 'other', { id }))).toMatchObject({ code: 'thread-exists' });
 });
 
-test('updates of the wrong type are refused by name with what they take, and nothing is recorded', async () => {
+test('updates of the wrong type are refused with a code and the expected type, and nothing is recorded', async () => {
   const thread = await patient();
   const { seq } = await thread.status();
   const nonsense: [string, unknown, RegExp][] = [
     ['cancel', 42, /cancel takes/],
-    ['cancel', { reason: 5 }, /`reason` must be a text; it is 5/],
-    ['sendMessage', { text: 'x' }, /input must be a text/],
+    ['cancel', { reason: 5 }, /`reason` must be a string; it is 5/],
+    ['sendMessage', { text: 'x' }, /input must be a string/],
     ['sendMessage', undefined, /sendMessage takes/],
     ['sendMessage', '', /input is empty/],
     ['sendMessage', { input: 'x', id: 'two words' }, /`id` must be/],
@@ -154,7 +154,7 @@ test('updates of the wrong type are refused by name with what they take, and not
   await unharmed(thread);
 });
 
-test('signals of the wrong type become a bounded event that says what was wrong, and the thread goes on', async () => {
+test('signals of the wrong type become a bounded event with the error, and the thread continues', async () => {
   const thread = await patient();
   await handleOf(thread).signal('cancel', 42);
   await handleOf(thread).signal('approve', { toolCallId: 'nobody' });
@@ -164,8 +164,29 @@ test('signals of the wrong type become a bounded event that says what was wrong,
   const told = await unharmed(thread);
   const rejected = ofType(told, 'agent.request.rejected').map(({ data }) => data);
   expect(rejected.map((one) => one.request)).toEqual(['cancel', 'approve', 'submitToolOutputs', 'sendMessage', 'close']);
-  expect(rejected[1]?.reason).toMatch(/"nobody" does not wait for an approval/);
+  expect(rejected[1]).toMatchObject({ code: 'not-waiting', reason: expect.stringMatching(/"nobody" does not wait for an approval/) });
   for (const one of rejected) expect(one.reason.length).toBeLessThanOrEqual(1_000);
+});
+
+test('concurrent signals, each with as many values as fit into a payload, are refused, and the thread is not wedged', async () => {
+  const thread = await patient();
+  await rig.workers[0]?.stop();
+  const values = Array.from({ length: 600_000 }, () => []);
+  const binary = { payloads: [{ metadata: { encoding: Buffer.from('binary/plain') }, data: Buffer.alloc(1_800_000) }] };
+  const to = { namespace: 'default', workflowExecution: { workflowId: thread.id } };
+  for (let i = 0; i < 4; i++) {
+    await handleOf(thread).signal('approve', { toolCallId: 'x', id: `${i}`, values });
+    await raw().signalWorkflowExecution({ ...to, signalName: 'cancel', input: binary });
+  }
+  await rig.addWorker();
+  const refused = await thrownBy(handleOf(thread).executeUpdate('approve', { args: [{ toolCallId: 'x', values }] as never }));
+  expect((refused.cause as Error)?.message).toMatch(/approve: the payload has more than 250000 values/);
+  const told = await unharmed(thread);
+  const reasons = ofType(told, 'agent.request.rejected').map(({ data }) => data.reason);
+  expect(reasons.filter((reason) => /more than 250000 values/.test(reason))).toHaveLength(4);
+  expect(reasons.filter((reason) => /is bytes, not JSON/.test(reason))).toHaveLength(4);
+  const { events } = await handleOf(thread).fetchHistory();
+  expect(events?.filter((event) => event.workflowTaskFailedEventAttributes ?? event.workflowTaskTimedOutEventAttributes)).toEqual([]);
 });
 
 test("a signal whose payload can't be decoded becomes an event, and the thread is not wedged", async () => {
@@ -184,7 +205,7 @@ test("a signal whose payload can't be decoded becomes an event, and the thread i
   ]);
 });
 
-test("an update or a query whose payload can't be decoded is answered with an error, and the thread is not wedged", async () => {
+test("an update or a query whose payload can't be decoded returns an error, and the thread is not wedged", async () => {
   const thread = await patient();
   const update = await raw().updateWorkflowExecution({
     namespace: 'default',
@@ -202,7 +223,7 @@ test("an update or a query whose payload can't be decoded is answered with an er
   await unharmed(thread);
 });
 
-test('queries of the wrong type are refused, and the thread goes on', async () => {
+test('queries of the wrong type are refused, and the thread continues', async () => {
   const thread = await patient();
   const refused: [string, unknown[], RegExp][] = [
     ['events', [{ from: 'x' }], /from must be a whole number.*"x"/],
@@ -220,7 +241,7 @@ test('queries of the wrong type are refused, and the thread goes on', async () =
   await unharmed(thread);
 });
 
-test('a message that is too large is refused wherever it comes in, and the thread goes on', async () => {
+test('a message that is too large is refused on every path, and the thread continues', async () => {
   const thread = await patient();
   expect(await thrownBy(thread.send('x'.repeat(1_500_000)))).toMatchObject({
     code: 'request-refused',
@@ -235,14 +256,14 @@ test('a message that is too large is refused wherever it comes in, and the threa
   expect(ofType(told, 'agent.request.rejected')[0]?.data.reason).toMatch(/at most 1500000/);
 });
 
-test('a message just below the limit is taken in whole, answered, and read back', async () => {
+test('a message just below the limit is taken in completely, answered, and read back', async () => {
   const input = scene([say('long indeed')], 'y'.repeat(1_400_000));
   const thread = await rig.client.start(agent, input);
   expect(await thread.result()).toMatchObject({ status: 'completed', output: 'long indeed' });
   expect((await thread.messages())[0]?.content).toBe(input);
 });
 
-test('a thread that does not exist is told by every request, with its id', async () => {
+test('every request to a thread that does not exist fails with its id', async () => {
   const nobody = rig.client.attach('nobody-there');
   const attempts = [
     () => nobody.status(),
@@ -257,7 +278,7 @@ test('a thread that does not exist is told by every request, with its id', async
   }
 });
 
-test('an unreachable Temporal is told at once, with the address and what to do', async () => {
+test('an unreachable Temporal server is reported immediately, with the address and what to do', async () => {
   const address = '127.0.0.1:1';
   const error = await thrownBy(LonghaulClient.connect({ connection: { address, connectTimeout: 500 } }));
   expect(error).toMatchObject({

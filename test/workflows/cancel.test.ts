@@ -64,7 +64,7 @@ test('[A15][A97][A98][B41][B47] a cancel in the middle of an answer closes the c
   );
 });
 
-test('[A98] a cancel before the provider has answered at all closes the connection, too', async () => {
+test('[A98] a cancel before the provider has answered closes the connection, too', async () => {
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
   await until(
@@ -86,7 +86,7 @@ test('[A99][B40] a cancel before the first call prevents any request to the mode
   expect(lone.model.requests).toHaveLength(0);
 });
 
-test('[A100][B42][B43][B46][B47] a cancel during a tool tells it to stop, starts none of the others and leaves no call unanswered', async () => {
+test('[A100][B42][B43][B46][B47] a cancel during a tool aborts it, starts none of the others and leaves no call unanswered', async () => {
   const input = scene([callTools([0, 1, 2].map((n) => ({ name: 'waits', args: { n }, id: `call_${n}` })))]);
   const thread = await rig.client.start(agent, input);
   await until(
@@ -107,7 +107,7 @@ test('[A100][B42][B43][B46][B47] a cancel during a tool tells it to stop, starts
   expect(requestsOf(rig, input)).toHaveLength(1);
 });
 
-test('[B46] a cancel while the run waits for a person ends it, and the calls that waited are answered as not executed', async () => {
+test('[B46] a cancel while the run waits for a person ends it, and the pending calls are answered as not executed', async () => {
   for (const name of ['ask', 'pay']) {
     const thread = await rig.client.start(agent, scene([callTools([{ name, args: {} }])]));
     await until(
@@ -120,7 +120,7 @@ test('[B46] a cancel while the run waits for a person ends it, and the calls tha
   }
 });
 
-test('[B84] a cancel in the wait before another attempt is followed at once', async () => {
+test('[B84] a cancel during the wait before another attempt takes effect immediately', async () => {
   const input = scene(() => ({ kind: 'body', status: 500, headers: {}, body: '{}' }));
   const thread = await rig.client.start(agent, input);
   await until(
@@ -137,7 +137,7 @@ test('[B84] a cancel in the wait before another attempt is followed at once', as
   expect(requestsOf(rig, input)).toHaveLength(1);
 });
 
-test('[B44][B46] after a cancel the next run of a conversation works, on a transcript without loose ends', async () => {
+test('[B44][B46] after a cancel the next run of a conversation works, on a transcript in which every call has a result', async () => {
   const input = scene(({ messages }) =>
     messages.at(-1)?.content === 'And now?' ? say('Fine.') : callTools([{ name: 'waits', args: { n: 1 }, id: 'call_w' }]),
   );
@@ -164,7 +164,7 @@ test('[B44][B46] after a cancel the next run of a conversation works, on a trans
   await thread.close();
 });
 
-test('[A101][B45] a cancel of a thread that does not exist, or is over, says which', async () => {
+test('[A101][B45] a cancel of a thread that does not exist, and of one that has ended, fail with different errors', async () => {
   expect(await thrownBy(rig.client.attach('no-such-thread').cancel())).toMatchObject({
     code: 'thread-not-found',
     message: expect.stringContaining('no-such-thread'),
@@ -178,14 +178,14 @@ test('[A101][B45] a cancel of a thread that does not exist, or is over, says whi
   expect(await thrownBy(thread.cancel())).toMatchObject({ code: 'thread-closed', message: expect.stringContaining(thread.id) });
 });
 
-test('a cancel of a conversation at rest is refused: there is no run', async () => {
+test('a cancel of an idle conversation is refused, because there is no run', async () => {
   const thread = await rig.client.start(agent, scene([say('done')]), { mode: 'conversation' });
   await story(thread);
   expect(await thrownBy(thread.cancel())).toMatchObject({ code: 'request-refused', message: expect.stringContaining('no run to cancel') });
   await thread.close();
 });
 
-test('two cancels are one', async () => {
+test('two cancels count as one', async () => {
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
   await until(
@@ -214,7 +214,7 @@ test("Temporal's own cancel closes the thread, with the run's terminal event", a
   expect(await requestsOf(rig, input)[0]?.closed).toBe('by-client');
 });
 
-test("Temporal's own cancel closes a conversation at rest", async () => {
+test("Temporal's own cancel closes an idle conversation", async () => {
   const thread = await rig.client.start(agent, scene([say('done')]), { mode: 'conversation' });
   await story(thread);
   await rig.client.temporal.workflow.getHandle(thread.id).cancel();
@@ -224,7 +224,7 @@ test("Temporal's own cancel closes a conversation at rest", async () => {
   );
 });
 
-test('a cancel that comes while the last words are written wins or loses, but the run ends once', async () => {
+test('a cancel that arrives during the closing words may succeed or not, but the run ends once', async () => {
   const held = gate();
   const input = scene(() => held.opened.then(() => say('done')));
   const thread = await rig.client.start(agent, input);
@@ -237,7 +237,7 @@ test('a cancel that comes while the last words are written wins or loses, but th
   expect(['thread.run.completed', 'thread.run.cancelled']).toContain((await story(thread)).at(-1)?.type);
 });
 
-test('[A98] whenever it comes, a cancel closes the connection of a step in its own process, without its next heartbeat', async () => {
+test('[A98] at any moment a cancel closes the connection of a step in its own process, without waiting for its next heartbeat', async () => {
   // That would be sent after 40 s.
   const rig = await startRig({ script, agents: [agent], worker: { takeoverMs: 60_000 } });
   const asked = Date.now();
@@ -258,7 +258,7 @@ test('[A98] whenever it comes, a cancel closes the connection of a step in its o
   expect(Date.now() - asked).toBeLessThan(30_000);
 });
 
-test('[A99] a cancel that no worker is up to take is kept, and the run begins cancelled when one is', async () => {
+test('[A99] a cancel that arrives while no worker is up is kept, and the run begins cancelled when one starts', async () => {
   const alone = await startRig({
     script: () => say('never'),
     agents: [defineAgent({ name: 'late', model: 'test-model', instructions: 'Help.' })],
@@ -273,7 +273,7 @@ test('[A99] a cancel that no worker is up to take is kept, and the run begins ca
   expect(alone.model.requests).toEqual([]);
 });
 
-test('a cancel reaches a step of the same process long before its next heartbeat, and a once tool hears of it as soon as the server has it', async () => {
+test('a cancel reaches a step of the same process long before its next heartbeat, and a once tool as soon as the server has it', async () => {
   // The next heartbeat would be sent after 40 s.
   const lone = await startRig({ script, agents: [agent], worker: { takeoverMs: 60_000 } });
   const input = scene([stall('The answer begins')]);

@@ -18,7 +18,7 @@ test.each([
   ['a text', () => 'state'],
   ['null', () => null],
   ['a state that nobody carried over', forged],
-])('a thread that is started with a second argument, %s, is refused with words, and nothing wedges', async (_, second) => {
+])('a thread that is started with a second argument, %s, is refused with a message, and is not wedged', async (_, second) => {
   const workflowId = `forged-${Math.random().toString(36).slice(2)}`;
   const handle = await rig.client.temporal.workflow.start(workflowType, {
     workflowId,
@@ -30,7 +30,7 @@ test.each([
   });
 });
 
-test('a retry policy of the start does not make a second argument pass for a carried state', async () => {
+test('a retry policy of the start does not let a second argument count as a carried-over state', async () => {
   const workflowId = `forged-${Math.random().toString(36).slice(2)}`;
   const handle = await rig.client.temporal.workflow.start(workflowType, {
     workflowId,

@@ -8,7 +8,7 @@ import { type Rig, startRig, until } from '../support/rig';
 import { ask, executionsOf, handleOf, reaches, receiptOf, refusal } from './asking';
 import { ofType, requestsOf, scenes, story, textOf } from './scenes';
 
-// A thread at rest goes on in a new execution when many requests come (I4), and is found there as it was left.
+// A waiting thread continues as new when many requests arrive (I4), and has the same state in the new execution.
 const { script, scene } = scenes();
 const ran: { threadId: string; n: number }[] = [];
 const counted: { threadId: string; hook: string }[] = [];
@@ -18,7 +18,7 @@ const execute = ({ n }: { n: number }, ctx: { threadId: string }) => {
   ran.push({ threadId: ctx.threadId, n });
   return `did ${n}`;
 };
-/** Long enough to move a thread to another execution before it. */
+/** Long enough for a thread to continue as new before it. */
 const lateMs = 12_000;
 const tools = [
   defineTool({ name: 'free', description: 'Does.', input, effect: 'keyed', execute }),
@@ -59,7 +59,7 @@ async function begin(replies: Reply[], options: { agent?: { name: string }; mode
   return { thread, said, results: () => requestsOf(rig, said).at(-1)?.body.messages.map(textOf).slice(3) };
 }
 
-/** So many requests that can't be followed that the thread goes over; it still waits for the same, in the same state. */
+/** Sends so many invalid requests that the thread continues as new; it still waits for the same, in the same state. */
 async function pester(thread: Thread): Promise<void> {
   const before = await thread.status();
   const executions = (await executionsOf(thread)).length;
@@ -69,12 +69,12 @@ async function pester(thread: Thread): Promise<void> {
     (count) => count > executions,
   );
   const after = await thread.status();
-  // Results that were told already join the transcript on the way.
+  // Results that were recorded already are added to the transcript during continue-as-new.
   const moves = { seq: 0, remaining: 0, messages: 0 };
   expect({ ...after, ...moves }).toEqual({ ...before, ...moves });
 }
 
-test('[A117] a call that waits for its second vote has its first still, and what was done beside it is not done again', async () => {
+test('[A117] a call that waits for its second vote keeps its first, and calls that ran meanwhile do not run again', async () => {
   const { thread, results } = await begin([callTools([does('quick', 1), does('two', 2), does('free', 3)]), say('done')]);
   await reaches(thread, 'requires_action', 1);
   await ask(thread, 'approve', { toolCallId: 'call_2', by: 'dana' });
@@ -90,7 +90,7 @@ test('[A117] a call that waits for its second vote has its first still, and what
   expect(ofType(told, 'thread.run.requires_action')).toHaveLength(1);
 });
 
-test('what a decision edits, in a new execution, is checked and is what runs', async () => {
+test('edited arguments of a decision, in a new execution, are checked and used', async () => {
   const { thread } = await begin([callTools([does('late', 1)]), say('done')]);
   await reaches(thread, 'requires_action', 1);
   await pester(thread);
@@ -100,7 +100,7 @@ test('what a decision edits, in a new execution, is checked and is what runs', a
   expect(ranIn(thread)).toEqual([7]);
 });
 
-test('a deadline is kept, from when it was first asked', async () => {
+test('a deadline still counts from the first question', async () => {
   const { thread } = await begin([callTools([does('late', 1)]), say('done')]);
   await reaches(thread, 'requires_action', 1);
   await pester(thread);
@@ -108,18 +108,18 @@ test('a deadline is kept, from when it was first asked', async () => {
   const [asked] = ofType(told, 'agent.approval.requested');
   const [decided] = ofType(told, 'agent.approval.decided');
   expect(decided?.data).toMatchObject({ approved: false, source: 'deadline' });
-  // Not anew from the change of execution: what is asked for is due once, and nobody decides before.
+  // The deadline does not restart with the new execution: the call is due once, and nobody decides before.
   expect(ofType(told, 'agent.approval.requested')).toHaveLength(1);
   const dueAt = Date.parse(asked?.data.dueAt ?? '');
   expect(dueAt - Date.parse(asked?.timestamp ?? '')).toBe(lateMs);
   const decidedAt = Date.parse(decided?.timestamp ?? '');
   expect(decidedAt).toBeGreaterThanOrEqual(dueAt);
-  // A deadline counted from the new execution would come this much later, and more.
+  // A deadline counted from the new execution would be at least this much later.
   expect(decidedAt - dueAt).toBeLessThan(lateMs);
   expect(ranIn(thread)).toEqual([]);
 });
 
-test('a question is answered, and a cancel is followed, in a new execution', async () => {
+test('a question is answered, and a cancel takes effect, in a new execution', async () => {
   const question: ScriptedCall = { name: 'ask_human', args: { question: 'Which?' }, id: 'call_q' };
   const [answered, cancelled] = [await begin([callTools([question]), say('done')]), await begin([callTools([question])])];
   for (const { thread } of [answered, cancelled]) {
@@ -133,7 +133,7 @@ test('a question is answered, and a cancel is followed, in a new execution', asy
   expect((await story(cancelled.thread)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'enough' } });
 });
 
-test('[A117] a run that is paused, before a model call or between tools, goes on when it is resumed', async () => {
+test('[A117] a run that is paused, before a model call or between tools, continues when it is resumed', async () => {
   const { thread, said } = await begin([callTools([does('late', 1), does('free', 2)]), say('done')]);
   await reaches(thread, 'requires_action', 1);
   await ask(thread, 'pause', { reason: 'a look', by: 'dana' });
@@ -161,7 +161,7 @@ test('[A117] a run that is paused, before a model call or between tools, goes on
   await talk.thread.close();
 }, 60_000);
 
-test('[A117] a run that is suspended is woken by its reply', async () => {
+test('[A117] a suspended run continues with its reply', async () => {
   const said = scene(({ body, turn }) => (turn === 0 ? callTools([does('mail', 1)]) : say(body.tools ? 'thanks' : 'I wait.')));
   const thread = await rig.client.start(agent, said);
   await reaches(thread, 'suspended');
@@ -172,7 +172,7 @@ test('[A117] a run that is suspended is woken by its reply', async () => {
   expect(ofType(told, 'agent.run.suspended')).toHaveLength(1);
 });
 
-test('a run that asks for more of a limit is granted it', async () => {
+test('a run that requests an extension of a limit gets it', async () => {
   const { thread } = await begin([callTools([does('free', 1)]), say('done')], { agent: frugal });
   await reaches(thread, 'requires_action', 1);
   await pester(thread);
@@ -181,7 +181,7 @@ test('a run that asks for more of a limit is granted it', async () => {
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
 });
 
-test('a message is taken in once by its id, also where it is sent again to a new execution', async () => {
+test('a message is taken in once by its id, even if it is sent again to a new execution', async () => {
   const { thread } = await begin([callTools([does('late', 1)]), say('done'), say('never')], { mode: 'conversation' });
   await reaches(thread, 'requires_action', 1);
   const first = await ask(thread, 'sendMessage', { input: 'Once.', id: 'm-1' });
@@ -197,7 +197,7 @@ test('a message is taken in once by its id, also where it is sent again to a new
   await thread.close();
 });
 
-test("[A127][B188] hooks of a run's begin and of permission are not run again, and on:event misses nothing", async () => {
+test('[A127][B188] hooks of the beginning of a run and of permission do not run again, and on:event misses nothing', async () => {
   const { thread } = await begin([callTools([does('late', 1)]), say('done')], { agent: watched });
   await reaches(thread, 'requires_action', 1);
   await pester(thread);

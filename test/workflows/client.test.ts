@@ -42,11 +42,11 @@ beforeAll(async () => {
   unattended = await startRig({ script, agents: [agent], workers: 0, client: { requestTimeoutMs: 1_000 } });
   const thread = await unattended.client.start(agent, 'Is anybody there?');
   const began = Date.now();
-  // Half a minute, spent beside the other tests.
+  // Takes half a minute, concurrently with the other tests.
   reading = thrownBy(collect(thread.events())).then((error) => ({ error, ms: Date.now() - began }));
 });
 
-test('a reader and a result outlive a server that is away for twenty seconds, and so does the worker', async () => {
+test('a reader, a result and the worker survive an outage of the server of twenty seconds', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-restart-'));
   try {
     const dbFilename = join(folder, 'temporal.db');
@@ -80,7 +80,7 @@ test('a reader and a result outlive a server that is away for twenty seconds, an
   }
 }, 120_000);
 
-test('a start needs no worker; what needs one says within its deadline that none is up, and the thread goes on when it is', async () => {
+test('a start needs no worker; a request that needs one reports within its deadline that none is up, and the thread continues when one is', async () => {
   const input = scene([say('late but here')]);
   const thread = await unattended.client.start(agent, input);
   for (const request of [() => thread.status(), () => thread.send('hello?'), () => thread.messages(), () => thread.pause()]) {
@@ -97,7 +97,7 @@ test('a start needs no worker; what needs one says within its deadline that none
   expect(ms).toBeLessThan(60_000);
 }, 90_000);
 
-test('a thread is found again by its id from anywhere, and its reader by its seq', async () => {
+test('a thread is found by its id from anywhere, and a reader continues by its seq', async () => {
   const thread = await rig.client.start(agent, scene([say('found')]));
   const told = await story(thread);
   const elsewhere = await LonghaulClient.connect({ connection: { address: rig.address } });
@@ -131,7 +131,7 @@ test('a terminated thread ends its readers with a terminal event, and its result
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'thread-terminated' });
 });
 
-test('a thread that ran out of its time ends its readers with a terminal event', async () => {
+test('a thread that exceeded its execution timeout ends its readers with a terminal event', async () => {
   const input = scene([hang()]);
   const workflowId = `timed-${rig.taskQueue}`;
   await rig.client.temporal.workflow.start(workflowType, {
@@ -144,7 +144,7 @@ test('a thread that ran out of its time ends its readers with a terminal event',
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.expired', data: { reason: 'timed-out' } });
 });
 
-test('a reader without a bus sees the text grow about twice a second, and then the whole', async () => {
+test('a reader without a bus gets the text about twice a second while it grows, and then the complete text', async () => {
   const text = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
   const thread = await rig.client.start(agent, scene([slowly(say(text), { chunkMs: 100, chunkSize: 10 })]));
   const events = await collect(thread.events());
@@ -159,7 +159,7 @@ test('a reader without a bus sees the text grow about twice a second, and then t
   expect(typesOf(events).lastIndexOf('thread.message.delta')).toBeLessThan(typesOf(events).indexOf('thread.message.completed'));
 });
 
-test('a reader without a bus sees how far a tool is', async () => {
+test('a reader without a bus gets the progress of a tool', async () => {
   const thread = await rig.client.start(agent, scene([callTools([{ name: 'talkative', args: {}, id: 'call_t' }]), say('done')]));
   const progress = (await collect(thread.events())).flatMap((event) => (event.type === 'agent.tool.progress' ? [event.data] : []));
   expect(progress.length).toBeGreaterThanOrEqual(1);
@@ -167,7 +167,7 @@ test('a reader without a bus sees how far a tool is', async () => {
     expect(one).toMatchObject({ toolCallId: 'call_t', name: 'talkative', message: expect.stringMatching(/^\d+ %$/) });
 });
 
-test('a reader without a bus is told of each failed attempt once, and which run it belongs to', async () => {
+test('a reader without a bus gets each failed attempt once, with its run', async () => {
   const text = Array.from({ length: 30 }, (_, i) => `word${i}`).join(' ');
   const slow = slowly(say(text), { chunkMs: 60, chunkSize: 10 });
   let asked = 0;
@@ -188,7 +188,7 @@ test('a reader without a bus is told of each failed attempt once, and which run 
   expect(new Set(live.map(({ runId }) => runId))).toEqual(new Set([created?.runId]));
 });
 
-test('with a bus the deltas of a message come between its beginning and its end, and cost the server no look each', async () => {
+test('with a bus the deltas of a message arrive between its beginning and its end, without a request to the server for each', async () => {
   const near = await startRig({ script, agents: [agent], bus: true });
   const text = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
   const thread = await near.client.start(agent, scene([slowly(say(text), { chunkMs: 20, chunkSize: 5 })]));
@@ -213,7 +213,7 @@ async function idle(thread: Thread): Promise<Thread> {
   return thread;
 }
 
-test('a signal that an idle conversation can not follow keeps neither a reader nor a result waiting', async () => {
+test('a signal that an idle conversation can not carry out keeps neither a reader nor a result waiting', async () => {
   const thread = await idle(await rig.client.start(agent, scene([say('at rest')]), { mode: 'conversation' }));
   const before = (await thread.status()).seq;
   await rig.client.temporal.workflow.getHandle(thread.id).signal('cancel', {});
@@ -244,7 +244,7 @@ test.each(['close', 'terminate', 'cancel'] as const)(
   },
 );
 
-test('a reader that is told to stop stops, without an error and without harm', async () => {
+test('a reader that is asked to stop stops, without an error and without side effects', async () => {
   const input = scene([hang()]);
   const thread = await rig.client.start(agent, input);
   const stop = new AbortController();
@@ -260,7 +260,7 @@ test('a reader that is told to stop stops, without an error and without harm', a
   await story(thread);
 });
 
-test('threads are listed with their agent and how they are', async () => {
+test('threads are listed with their agent and their status', async () => {
   const thread = await rig.client.start(agent, scene([say('listed')]));
   await thread.result();
   const query = `TaskQueue = '${rig.taskQueue}'`;

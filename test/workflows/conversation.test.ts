@@ -25,7 +25,7 @@ const runs = (thread: Thread, n: number) =>
     (told) => ofType(told, 'thread.run.completed').length === n,
   );
 
-test('a conversation rests after its run and takes the next message as a new run, until it is closed', async () => {
+test('a conversation is idle after its run and takes the next message as a new run, until it is closed', async () => {
   const thread = await rig.client.start(agent, scene(echo), { mode: 'conversation' });
   await story(thread);
   expect(await thread.status()).toMatchObject({ status: 'idle', mode: 'conversation', pending: [] });
@@ -51,7 +51,7 @@ test('a conversation rests after its run and takes the next message as a new run
   });
 });
 
-test('[A7] what is said in the middle of a run is taken in before its next call to the model', async () => {
+test('[A7] a message in the middle of a run is taken in before its next model call', async () => {
   const held = gate();
   const input = scene(async ({ turn, messages }) => {
     if (turn === 0) await held.opened;
@@ -70,7 +70,7 @@ test('[A7] what is said in the middle of a run is taken in before its next call 
   expect(typesOf(told).indexOf('thread.message.queued')).toBeLessThan(typesOf(told).indexOf('thread.message.completed'));
 });
 
-test('what is said while the model writes its last words is answered by the same run', async () => {
+test('a message that arrives during the final answer of the model is answered by the same run', async () => {
   const held = gate();
   const input = scene(async (request) => {
     if (request.turn === 0) await held.opened;
@@ -88,7 +88,7 @@ test('what is said while the model writes its last words is answered by the same
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'user', 'assistant']);
 });
 
-test('[A220][B186] messages sent at once to a thread that is busy are queued, each taken in once, in the order of their acceptance', async () => {
+test('[A220][B186] messages sent concurrently to a busy thread are queued, each taken in once, in the order of their acceptance', async () => {
   const held = gate();
   const input = scene(async (request) => {
     if (request.n >= 0 && request.turn === 0) await held.opened;
@@ -113,7 +113,7 @@ test('[A220][B186] messages sent at once to a thread that is busy are queued, ea
   await thread.close();
 });
 
-test('[A220] threads of one agent run side by side and share nothing', async () => {
+test('[A220] threads of one agent run concurrently and share nothing', async () => {
   const inputs = Array.from({ length: 8 }, () =>
     scene(({ turn, input }) => (turn === 0 ? callTools([{ name: 'note', args: {} }]) : say(`for ${input}`))),
   );
@@ -155,7 +155,7 @@ test('a close in the middle of a run lets it finish', async () => {
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'the end' } });
 });
 
-test('a conversation closes when nobody says anything for its idle timeout, and not before', async () => {
+test('a conversation closes when no message arrives within its idle timeout, and not before', async () => {
   const thread = await rig.client.start(agent, scene(echo), { mode: 'conversation', idleTimeoutMs: 5_000 });
   await story(thread);
   await thread.send('still here');
@@ -171,7 +171,7 @@ test('a conversation closes when nobody says anything for its idle timeout, and 
   expect(events.at(-1)).toMatchObject({ type: 'thread.closed', data: { reason: 'idle' } });
 });
 
-test('a one-shot thread is not closed but cancelled, and says so', async () => {
+test('a one-shot thread can not be closed, only cancelled, and the refusal says so', async () => {
   const held = gate();
   const thread = await rig.client.start(
     agent,

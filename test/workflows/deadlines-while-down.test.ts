@@ -8,7 +8,7 @@ import { handleOf, reaches } from './asking';
 import { ofType, scenes, story } from './scenes';
 
 const { script, scene } = scenes();
-/** Long enough for every thread to be at rest before it, on a slow machine, too. */
+/** Long enough for every thread to be waiting before it, even on a slow machine. */
 const deadlineMs = 15_000;
 const input = z.object({});
 const paid: string[] = [];
@@ -34,7 +34,7 @@ const tools = [
 ];
 const agent = defineAgent({ name: 'clerk', model: 'test-model', instructions: 'Ask.', tools });
 
-test('what is signalled after a deadline that passed while no worker was up is late, but for a refusal', async () => {
+test('a signal after a deadline that passed while no worker was up is late, unless it is a refusal', async () => {
   const rig = await startRig({ script, agents: [agent] });
   const waitingFor = async (name: string, status = 'requires_action') => {
     const replies = callTools([{ name, args: {}, id: 'call_1' }]);

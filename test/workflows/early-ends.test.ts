@@ -4,7 +4,7 @@ import { byTurn, callTools, hang, type ScriptRequest, say } from '../../src/test
 import { defineTool } from '../../src/tools';
 import { collect, type Rig, startRig, until } from '../support/rig';
 
-// Runs that end before or beside their turns: what was waiting must neither begin them anew nor get lost, nor be told wrongly.
+// Runs that end before or between their turns: queued messages must neither start them again nor get lost, nor be reported wrongly.
 
 let release: (() => void) | undefined;
 const slow = defineTool({
@@ -56,14 +56,17 @@ const typesOf = async (thread: { events(): AsyncIterable<{ type: string }> }) =>
 test.each([
   ['an unknown agent', 'nobody', { agentWaitMs: 0 }],
   ['no turns at all', 'worker', { limits: { turns: 0 } }],
-])('a conversation whose run ends before its first turn, because of %s, rests instead of beginning it again', async (_, name, options) => {
-  const thread = await rig.client.start(name, 'talk', { mode: 'conversation', ...options });
-  const types = await typesOf(thread);
-  expect(types.filter((type) => type === 'agent.run.created')).toHaveLength(1);
-  expect(await thread.status()).toMatchObject({ status: 'idle', queued: 0, messages: 1 });
-});
+])(
+  'a conversation whose run ends before its first turn, because of %s, becomes idle and does not start it again',
+  async (_, name, options) => {
+    const thread = await rig.client.start(name, 'talk', { mode: 'conversation', ...options });
+    const types = await typesOf(thread);
+    expect(types.filter((type) => type === 'agent.run.created')).toHaveLength(1);
+    expect(await thread.status()).toMatchObject({ status: 'idle', queued: 0, messages: 1 });
+  },
+);
 
-test("Temporal's cancel of a conversation with a message waiting closes it, and says that the message was not read", async () => {
+test("Temporal's cancel of a conversation with a queued message closes it, and records that the message was not read", async () => {
   const thread = await rig.client.start(agent, 'hang', { mode: 'conversation' });
   await until(
     () => thread.status(),
@@ -78,7 +81,7 @@ test("Temporal's cancel of a conversation with a message waiting closes it, and 
   expect(ends).toEqual(['thread.run.cancelled', 'thread.message.superseded', 'thread.closed']);
 });
 
-test('[A99] a cancel before the first turn of a conversation cancels its run, and the message does not begin another', async () => {
+test('[A99] a cancel before the first turn of a conversation cancels its run, and the message does not start another', async () => {
   const { temporal } = rig.client;
   const workflowId = `early-${Date.now()}`;
   await temporal.workflow.signalWithStart('agentThread', {
@@ -97,7 +100,7 @@ test('[A99] a cancel before the first turn of a conversation cancels its run, an
   expect(await thread.result()).toMatchObject({ output: 'Yes?' });
 });
 
-test('a tool that runs on beside a cancelled approval has its own outcome, and is not told as never executed', async () => {
+test('a tool that continues while an approval is cancelled has its own outcome, and is not reported as never executed', async () => {
   const thread = await rig.client.start(agent, 'beside', { strategy: 'parallel' });
   await until(
     () => thread.pending(),
@@ -117,7 +120,7 @@ test('a tool that runs on beside a cancelled approval has its own outcome, and i
   expect(events.at(-1)?.type).toBe('thread.run.cancelled');
 });
 
-test('a cancel that a tool heeds ends the run as cancelled, at a limit too, and begins no further turn', async () => {
+test('a cancel that a tool honours ends the run as cancelled, even at a limit, and starts no further turn', async () => {
   const thread = await rig.client.start(agent, 'patient', { limits: { turns: 1 } });
   await until(
     () => thread.status(),
@@ -129,7 +132,7 @@ test('a cancel that a tool heeds ends the run as cancelled, at a limit too, and 
   expect(events.filter((e) => e.type === 'agent.run.step.created')).toHaveLength(1);
 });
 
-test('edited arguments that are too large are refused in words, and the thread is not harmed', async () => {
+test('edited arguments that are too large are refused with a message, and the thread is not affected', async () => {
   const thread = await rig.client.start(agent, 'pay');
   const [call] = await until(
     () => thread.pending(),
@@ -144,7 +147,7 @@ test('edited arguments that are too large are refused in words, and the thread i
   expect(await thread.result()).toMatchObject({ output: 'Paid.' });
 });
 
-test("Temporal's cancel of a thread that waits for a person leaves nothing waiting in the search attributes", async () => {
+test("Temporal's cancel of a thread that waits for a person clears the pending call in the search attributes", async () => {
   const thread = await rig.client.start(agent, 'pay');
   await until(
     () => thread.pending(),
@@ -158,7 +161,7 @@ test("Temporal's cancel of a thread that waits for a person leaves nothing waiti
   expect(searchAttributes.AgentPendingTool?.[0] ?? null).toBeNull();
 });
 
-test('queries of a wrong shape are answered with what they take', async () => {
+test('queries of a wrong shape return an error with the expected shape', async () => {
   const thread = await rig.client.start(agent, 'talk');
   await thread.result();
   const handle = rig.client.temporal.workflow.getHandle(thread.id);

@@ -49,17 +49,17 @@ function inBothModes(replies: Reply[], agent?: Agent) {
   return Promise.all([ended(replies, agent), ended(replies, agent, 'conversation')]);
 }
 
-test('[A74][A75][A83] an answer that was cut or filtered fails the run by one code in both modes, and what was said is kept', async () => {
+test('[A74][A75][A83] an answer that was cut or filtered fails the run with one code in both modes, and the partial answer is kept', async () => {
   for (const reason of ['length', 'content_filter']) {
     for (const { end, told, messages } of await inBothModes([finish(reason, 'Half a sen')])) {
       expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'llm_finish_reason_error' } });
       expect(told.filter(isTerminal)).toHaveLength(1);
-      expect(messages).toMatchObject([{ role: 'user' }, { role: 'assistant', content: 'Half a sen' }]);
+      expect(messages).toMatchObject([{ role: 'user' }, { role: 'assistant', content: [{ type: 'text', text: 'Half a sen' }] }]);
     }
   }
 });
 
-test('[A76] no finish reason counts as stop where the stream says that it is over; without that it is a truncated one', async () => {
+test('[A76] no finish reason counts as stop if the stream says that it is complete; otherwise the stream is truncated', async () => {
   for (const { end } of await inBothModes([finish(null, 'Fine.')])) {
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Fine.' } });
   }
@@ -79,7 +79,7 @@ test('[A77] a finish reason of tool calls without any call fails the run', async
   }
 });
 
-test('[B16][B17][B18] an answer in words, also a refusal, completes the run with it, trimmed, in both modes', async () => {
+test('[B16][B17][B18] a text answer, including a refusal, completes the run with the text, trimmed, in both modes', async () => {
   const said: [Reply, string][] = [
     [say('  It is 3.\n'), 'It is 3.'],
     [refuse('I would rather not.'), 'I would rather not.'],
@@ -91,7 +91,7 @@ test('[B16][B17][B18] an answer in words, also a refusal, completes the run with
   }
 });
 
-test('[A84] an empty answer ends the run as completed, or is asked for again as often as the agent wants, after a wait', async () => {
+test('[A84] an empty answer ends the run as completed, or is requested again as often as the agent sets, after a wait', async () => {
   const [{ end, requests }, again, twice] = await Promise.all([
     ended([say(' ')]),
     ended([say(' '), say('Now.')], patient),
@@ -105,8 +105,8 @@ test('[A84] an empty answer ends the run as completed, or is asked for again as 
   expect(twice.end).toMatchObject({ type: 'thread.run.completed', data: { output: '' } });
 });
 
-test('[A84] a stream with nothing at all in it is an answer, where the agent takes it for one', async () => {
-  // An empty answer is not among the messages, by which turns are told apart.
+test('[A84] an empty stream is an answer if the agent accepts empty answers', async () => {
+  // An empty answer is not in the messages, from which the script computes the turn.
   const inOrder =
     (...replies: Reply[]) =>
     () =>
@@ -118,14 +118,14 @@ test('[A84] a stream with nothing at all in it is an answer, where the agent tak
   expect(twice.requests).toHaveLength(2);
 });
 
-test('[A84][B75] a stream with nothing at all in it is tried again by the retry policy, and fails the run after that', async () => {
+test('[A84][B75] an empty stream is retried by the retry policy, and then fails the run', async () => {
   const { end, requests } = await ended([empty()]);
   expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'empty' } });
   expect(requests).toHaveLength(3);
 });
 
 describe('verification', () => {
-  test('[B2][B3] the first answer is sent back with the task word for word, the second in a row ends the run', async () => {
+  test('[B2][B3] the first answer is sent back with the task word for word, and the second in a row ends the run', async () => {
     const { input, end, asked, messages } = await ended([say('Done.'), say('Verified.')], verifies);
     expect(asked).toHaveLength(2);
     expect(asked[1]).toContain(input);
@@ -134,13 +134,13 @@ describe('verification', () => {
     expect(messages[2]).toMatchObject({ origin: 'engine' });
   });
 
-  test('[B4] a tool call in between begins the verification anew', async () => {
+  test('[B4] a tool call in between restarts the verification', async () => {
     const { asked, end } = await ended([say('Done.'), sum('call_1'), say('Now.'), say('Verified.')], verifies);
     expect(asked.filter((words) => words.includes('verify it'))).toHaveLength(2);
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Verified.', turns: 4 } });
   });
 
-  test('[B5] rounds are as many as the agent wants in a row, and in all never more than its maximum', async () => {
+  test('[B5] the agent sets the number of consecutive rounds, and the total is never above its maximum', async () => {
     const row = await ended([say('1'), say('2'), say('3')], thorough);
     expect(row.asked.slice(1)).toEqual(['Sure?', 'Sure?']);
     expect(row.end).toMatchObject({ type: 'thread.run.completed', data: { output: '3' } });
@@ -149,11 +149,11 @@ describe('verification', () => {
     expect(inAll.end).toMatchObject({ type: 'thread.run.completed', data: { output: '3', turns: 5 } });
   });
 
-  test('[B15] without it the first answer is the end', async () => {
+  test('[B15] without it the first answer ends the run', async () => {
     expect((await ended([say('Done.')])).requests).toHaveLength(1);
   });
 
-  test('[B7] a limit in the middle of it ends the run as incomplete, not as verified, and begins no further run', async () => {
+  test('[B7] a limit in the middle of it ends the run as incomplete, not as verified, and starts no further run', async () => {
     const [, { thread, end }] = await inBothModes([say('Done.')], hasty);
     expect(end).toMatchObject({ type: 'thread.run.incomplete', data: { limit: 'turns', max: 1, output: 'Done.' } });
     expect(await thread.status()).toMatchObject({ status: 'idle', queued: 0 });
@@ -165,7 +165,7 @@ describe('verification', () => {
 describe('the tool done', () => {
   const done = (args: object, id = 'call_done') => ({ name: 'done', args, id });
 
-  test('[B21][B22] an answer without it is answered with a nudge, so no two answers follow each other, and only it ends the run', async () => {
+  test('[B21][B22] an answer without it gets a reminder, so that no two answers follow each other, and only the tool ends the run', async () => {
     const { end, messages, asked, requests } = await ended(
       [say('I am done.'), say('Really.'), callTools([done({ message: 'All 3.' })])],
       dutiful,
@@ -176,7 +176,7 @@ describe('the tool done', () => {
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'All 3.', turns: 3 } });
   });
 
-  test('[B21] is not needed where the limit of turns ends the run, or a refusal that stops', async () => {
+  test('[B21] is not needed if the limit of turns ends the run, or a refusal that stops', async () => {
     const begin = (replies: Reply[], options: object) => rig.client.start(dutiful, scene(replies), options);
     const limited = await story(await begin([say('I am done.'), say('Really.')], { limits: { turns: 2 } }));
     expect(limited.at(-1)).toMatchObject({ type: 'thread.run.incomplete', data: { limit: 'turns', max: 2 } });
@@ -191,7 +191,7 @@ describe('the tool done', () => {
     expect((await story(asking)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { stopped: true } });
   });
 
-  test('[B23] its message is the output, else what was said beside it; and its result stays in the transcript', async () => {
+  test('[B23] its message is the output, or else the text of its answer; and its result stays in the transcript', async () => {
     const told = await ended([callTools([done({ message: 'It is 3.' })], 'Here.')], dutiful);
     expect(told.end).toMatchObject({ data: { output: 'It is 3.' } });
     expect(told.messages.at(-1)).toMatchObject({ role: 'tool', name: 'done', content: 'Task complete', isError: false });
@@ -199,7 +199,7 @@ describe('the tool done', () => {
     expect((await ended([callTools([done({})], 'It is 4.')], dutiful)).end).toMatchObject({ data: { output: 'It is 4.' } });
   });
 
-  test('[B24] in the middle of a batch it leaves no call without a result: those before it run, those behind it are skipped', async () => {
+  test('[B24] in the middle of a batch it leaves no call without a result: those before it run, those after it are skipped', async () => {
     const call = (id: string) => ({ name: 'add', args: { a: 1, b: 1 }, id });
     const [, { thread, told, messages }] = await inBothModes(
       [
@@ -231,7 +231,7 @@ describe('the tool done', () => {
   });
 });
 
-test('[B39] a hook that says there is more to do is heeded once: its words are said to the model, and the next answer is the end', async () => {
+test('[B39] a hook that finds the work incomplete is followed once: its prompt goes to the model, and the next answer ends the run', async () => {
   const { asked, end, messages, told } = await ended([say('Done.'), say('Mended.')], checked);
   expect(asked).toEqual([expect.any(String), '"Done." is not all: the tests fail.']);
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'Mended.', turns: 2 } });
@@ -240,7 +240,7 @@ test('[B39] a hook that says there is more to do is heeded once: its words are s
 });
 
 describe('an answer that is not whole', () => {
-  test('[A90] is closed as failed where the model call fails, and leaves nothing in the transcript', async () => {
+  test('[A90] is closed as failed if the model call fails, and leaves nothing in the transcript', async () => {
     const { told, messages, thread } = await ended([sum('call_1'), fail(401)]);
     const shells = ofType(told, 'thread.message.created').filter(({ data }) => data.inProgress);
     expect(ofType(told, 'thread.message.incomplete').map(({ data }) => data)).toEqual([
@@ -250,7 +250,7 @@ describe('an answer that is not whole', () => {
     expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'auth' });
   });
 
-  test('[A97] is closed as cancelled where the run is, and is neither completed nor in the transcript', async () => {
+  test('[A97] is closed as cancelled if the run is cancelled, and is neither completed nor in the transcript', async () => {
     const input = scene([slowly(say('A very long story about a fox.'), { chunkMs: 50, chunkSize: 1 })]);
     const thread = await rig.client.start(plain, input);
     await until(

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await rig.addWorker({ models });
 });
 
-/** These replies, one a request, and what came of the run. */
+/** A run with these replies, one per request; returns its result. */
 async function answered(replies: Reply[], agent = quick) {
   let next = 0;
   const input = scene(() => replies[Math.min(next++, replies.length - 1)] as Reply);
@@ -53,7 +53,7 @@ async function answered(replies: Reply[], agent = quick) {
 }
 const failedWith = (code: string, message: unknown = expect.any(String)) => ({ type: 'thread.run.failed', data: { code, message } });
 
-test('[B72][B76][B82][B86] a refused key ends the run at once, after one request, without the key in any word', async () => {
+test('[B72][B76][B82][B86] a refused key ends the run immediately, after one request, without the key in any text', async () => {
   const { thread, end, requests } = await answered([
     fail(401, { code: 'invalid_api_key', message: 'Incorrect API key provided: sk-a-very-secret-key.' }),
   ]);
@@ -68,7 +68,7 @@ test('[B72][B76][B82][B86] a refused key ends the run at once, after one request
   });
 });
 
-test("[B76][B82] what another attempt can't mend is never tried again", async () => {
+test("[B76][B82] a failure that another attempt can't fix is never retried", async () => {
   const final: [Reply, string][] = [
     [fail(403), 'permission'],
     [fail(400), 'bad-request'],
@@ -84,7 +84,7 @@ test("[B76][B82] what another attempt can't mend is never tried again", async ()
   expect(runs[2]?.end).toMatchObject({ data: { message: expect.stringContaining("'test-model'") } });
 });
 
-test("[B73][B75][B88] what passes is tried again, with one request an attempt, and the step's event has them all", async () => {
+test('[B73][B75][B88] a temporary failure is retried, with one request per attempt, and the event of the step has all attempts', async () => {
   const passing: [Reply, string][] = [
     [fail(429, { message: 'slow down, please' }), 'rate-limit'],
     [fail(500), 'server'],
@@ -105,7 +105,7 @@ test("[B73][B75][B88] what passes is tried again, with one request an attempt, a
   });
 });
 
-test('[B74] a provider that does not begin, or falls silent in the middle, is given up on and asked again', async () => {
+test('[B74] a provider that does not begin to answer, or stalls in the middle, is given up and called again', async () => {
   const runs = await Promise.all([answered([hang(), say('ok')], hurried), answered([stall('The answer is'), say('ok')], hurried)]);
   for (const { end, requests, attempts } of runs) {
     expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'ok' } });
@@ -115,7 +115,7 @@ test('[B74] a provider that does not begin, or falls silent in the middle, is gi
   }
 });
 
-test('[B75][B79][B86] attempts that are used up end the run with all of them told, also where the provider talks nonsense', async () => {
+test('[B75][B79][B86] when all attempts failed the run ends with all of them in its error, even if the provider sends invalid data', async () => {
   const { end, requests } = await answered([notSse('{"hello":"world"}', 'application/json')], linear);
   expect(requests).toHaveLength(5);
   expect(end).toMatchObject(failedWith('server', expect.stringContaining('attempt 5 of 5')));
@@ -123,7 +123,7 @@ test('[B75][B79][B86] attempts that are used up end the run with all of them tol
   expect(attempts.map((attempt) => attempt.waitMs)).toEqual([20, 40, 60, 80, undefined]);
 });
 
-test('[B80] waits grow and are jittered between half and whole', async () => {
+test('[B80] waits grow and are randomized between half and the full wait', async () => {
   const { attempts = [] } = await answered([fail(500), fail(500), fail(500), fail(500), say('ok')]);
   [20, 40, 80, 100].forEach((whole, i) => {
     expect(attempts[i]?.waitMs).toBeGreaterThanOrEqual(whole / 2);
@@ -131,7 +131,7 @@ test('[B80] waits grow and are jittered between half and whole', async () => {
   });
 });
 
-test('[B81] Retry-After is followed in seconds, in milliseconds and as a date', async () => {
+test('[B81] Retry-After is used in seconds, in milliseconds and as a date', async () => {
   const inTwoSeconds = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000).toUTCString();
   const forms: Record<string, string>[] = [{ 'retry-after': '1' }, { 'retry-after-ms': '600' }, { 'retry-after': inTwoSeconds }];
   const runs = await Promise.all(forms.map((headers) => answered([fail(429, { headers }), say('ok')])));
@@ -147,13 +147,13 @@ test('[B81] Retry-After is followed in seconds, in milliseconds and as a date', 
   });
 });
 
-test('[B81] a Retry-After above the ceiling ends the run at once and says why', async () => {
+test('[B81] a Retry-After above the ceiling ends the run immediately with the reason', async () => {
   const { end, requests } = await answered([fail(429, { headers: { 'retry-after': '3600' } }), say('ok')], strict);
   expect(requests).toHaveLength(1);
   expect(end).toMatchObject(failedWith('rate-limit', expect.stringMatching(/wait of 3600 s, above the ceiling of 5 s/)));
 });
 
-test('[B83] no attempt begins after the window, and none under way is cut by it', async () => {
+test('[B83] no attempt begins after the window, and the window interrupts none', async () => {
   const [late, long] = await Promise.all([
     answered([after(2_500, fail(500)), after(2_500, fail(500)), say('too late')], narrow),
     answered([fail(500), slowly(say('in time'), { chunkMs: 700, chunkSize: 1 })], narrow),
@@ -163,7 +163,7 @@ test('[B83] no attempt begins after the window, and none under way is cut by it'
   expect(long.end).toMatchObject({ type: 'thread.run.completed', data: { output: 'in time' } });
 });
 
-test('[B63] before each wait readers are told which attempt comes next, when, and why', async () => {
+test('[B63] before each wait readers get the number of the next attempt, its time and the reason', async () => {
   let n = 0;
   const input = scene(() => (n++ === 0 ? fail(503) : say('ok')));
   const thread = await rig.client.start(quick, input);
@@ -178,7 +178,7 @@ test('[B63] before each wait readers are told which attempt comes next, when, an
   });
 });
 
-test('the second attempt says that it begins anew, so that no reader joins two', async () => {
+test('the second attempt reports that the answer begins again, so that no reader joins the two', async () => {
   let n = 0;
   const input = scene(() => (n++ === 0 ? cut('The first half') : say('The whole.')));
   const events = await collect((await rig.client.start(quick, input)).events());
@@ -192,7 +192,7 @@ test('the second attempt says that it begins anew, so that no reader joins two',
   ).toBe('The whole.');
 });
 
-test("[B78] a missing key for the provider's own address fails the run at once with what to set, and nothing is sent", async () => {
+test("[B78] a missing key for the provider's own address fails the run immediately with what to set, and nothing is sent", async () => {
   const lone = await startRig({ script: [], agents, worker: { models: defaultModels({ openai: {} }) } });
   const thread = await lone.client.start(quick, 'Hello');
   expect((await story(thread)).at(-1)).toMatchObject(
@@ -201,7 +201,7 @@ test("[B78] a missing key for the provider's own address fails the run at once w
   expect(lone.model.requests).toHaveLength(0);
 });
 
-test('a conversation too long for its model is shortened once and asked again', async () => {
+test('a conversation that is too long for its model is shortened once and sent again', async () => {
   const tooLong = fail(400, { code: 'context_length_exceeded', message: 'maximum context length' });
   const input = scene(({ body, turn }) =>
     turn < 3 ? callTools([{ name: 'big', args: {} }]) : JSON.stringify(body).length > 50_000 ? tooLong : say('short enough'),

@@ -5,6 +5,7 @@ import type { Receipt } from '../../src/contract/requests';
 import type { ThreadInput } from '../../src/contract/thread';
 import { sentId } from '../../src/core/call-ids';
 import type { DurableEventType } from '../../src/core/event';
+import { toolCallsOf } from '../../src/core/message';
 import { callTools, say, type WireMessage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
@@ -56,7 +57,7 @@ const atRest = (thread: Thread, runs: number) =>
     20_000,
   );
 
-test('no idempotency key and no call id comes twice, whatever the provider numbers and whatever was compacted', async () => {
+test('no idempotency key and no call id occurs twice, however the provider numbers its calls and after compactions', async () => {
   const { thread, input } = await numbering();
   let runs = 1;
   await atRest(thread, runs);
@@ -88,12 +89,12 @@ test('no idempotency key and no call id comes twice, whatever the provider numbe
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toContain('call_1');
   expect(last.filter(({ role }) => role === 'tool').map((message) => message.tool_call_id)).toEqual(ids);
-  const kept = (await thread.messages()).flatMap((message) => (message.role === 'assistant' ? message.toolCalls : []));
+  const kept = (await thread.messages()).flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message.content) : []));
   expect(kept.map(sentId)).toEqual(ids);
   await thread.close();
 }, 60_000);
 
-test('an approval names one call, also where the provider gave the same id to a call that has left the transcript', async () => {
+test('an approval is for one call, even if the provider gave the same id to a call that was compacted', async () => {
   const input = scene(({ messages }) =>
     messages.at(-1)?.role === 'tool' ? say('x'.repeat(3_000)) : callTools([{ name: 'pay', args: {}, id: 'call_1' }]),
   );
@@ -120,9 +121,9 @@ test('an approval names one call, also where the provider gave the same id to a 
   await thread.close();
 }, 60_000);
 
-describe('a request that is repeated under its id', () => {
+describe('a request that is sent again under its id', () => {
   const execution = async (thread: Thread) => (await handleOf(thread).describe()).runId;
-  /** Talks with the thread until it goes on in a new execution, and rests there. */
+  /** Sends messages until the thread continues as new and is idle there. */
   async function nextExecution(thread: Thread): Promise<void> {
     const before = await execution(thread);
     for (let n = 0; (await execution(thread)) === before; n++) {
@@ -132,7 +133,7 @@ describe('a request that is repeated under its id', () => {
       await atRest(thread, runs + 1);
     }
   }
-  /** A conversation at rest. A message that asks for it has `pay` called, which waits for a person. */
+  /** An idle conversation. On a message that requests it the model calls `pay`, which waits for a person. */
   async function resting() {
     const input = scene(({ messages, turn }) =>
       /^Pay/.test(textOf(messages.at(-1))) ? callTools([{ name: 'pay', args: {}, id: `call_p${turn}` }]) : say('Yes.'),
@@ -143,7 +144,7 @@ describe('a request that is repeated under its id', () => {
   }
   const count = async (thread: Thread, type: DurableEventType) => (await story(thread)).filter((event) => event.type === type).length;
 
-  test('is answered as before behind a change of execution, as update and as signal, and not followed again', async () => {
+  test('gets the same answer after a change of execution, as update and as signal, and is not carried out again', async () => {
     const thread = await resting();
     const paused = await thread.pause({ id: 'p1', reason: 'wait' });
     const resumed = await thread.resume({ id: 'p1' });
@@ -167,7 +168,7 @@ describe('a request that is repeated under its id', () => {
     await thread.close();
   }, 60_000);
 
-  test('with another content is refused, whichever form it has, also within one execution', async () => {
+  test('with different content is refused, in any form, also within one execution', async () => {
     const thread = await resting();
     await thread.pause({ id: 'p1', reason: 'wait' });
     await thread.send('Once', { id: 'm1' });
@@ -218,7 +219,7 @@ describe('a request that is repeated under its id', () => {
     await thread.close();
   }, 60_000);
 
-  test('by a client that has not heard the answer is followed once, also where the thread went on in a new execution meanwhile', async () => {
+  test('by a client that missed the answer is carried out once, even if the thread continued as new meanwhile', async () => {
     const thread = await resting();
     const update = (name: string, payload: object) =>
       handleOf(thread).executeUpdate<Receipt, [object]>(name, { args: [payload], updateId: `${name}_once` });
@@ -234,7 +235,7 @@ describe('a request that is repeated under its id', () => {
     await thread.close();
   }, 60_000);
 
-  test('that was refused may be made again, and two that come at once are one', async () => {
+  test('may be sent again if it was refused, and two concurrent ones count as one', async () => {
     const thread = await resting();
     await expect(thread.resume({ id: 'r1' })).rejects.toMatchObject({ code: 'request-refused' });
     await thread.pause();
@@ -242,7 +243,7 @@ describe('a request that is repeated under its id', () => {
     await thread.send('Pay 1');
     await reaches(thread, 'requires_action', 1);
     const [call] = await thread.pending();
-    // Other arguments are looked at by an activity, so neither decision is taken at once.
+    // An activity checks edited arguments, so neither decision is applied immediately.
     const decision = { toolCallId: call?.toolCallId, arguments: {}, id: 'd1' };
     const receipts = await Promise.all(
       ['a', 'b'].map((updateId) => handleOf(thread).executeUpdate<Receipt, [object]>('approve', { args: [decision], updateId })),

@@ -178,7 +178,7 @@ async function withNote(agent: string, text: string) {
   return { ...begun, told, result: begun.requests()[1]?.body.messages.at(-1)?.content };
 }
 
-test('[A127][A128] hooks are run in every run of a conversation; those that answer nothing change nothing', async () => {
+test('[A127][A128] hooks run in every run of a conversation; those without an answer change nothing', async () => {
   const { thread, requests } = await begin('watched', [callTools([noting('a')]), say('first'), say('second')], { mode: 'conversation' });
   await story(thread);
   await thread.send('And now?');
@@ -216,7 +216,7 @@ test.each([['book'], ['hangs']])(
   },
 );
 
-test('a call of a `keyed` tool that a hook has run again keeps its idempotency key', async () => {
+test('a call of a `keyed` tool that a hook repeats keeps its idempotency key', async () => {
   const { thread, ran: did } = await begin('insisting', [callTools([{ name: 'bill', args: { text: 'a' }, id: 'call_b' }]), say('done')]);
   const told = await story(thread);
   expect(did()).toHaveLength(3);
@@ -228,7 +228,7 @@ test('a call of a `keyed` tool that a hook has run again keeps its idempotency k
   ]);
 });
 
-test('a hook is told what the run begins with and what the model says, and reads the transcript as of its step', async () => {
+test('a hook gets the input of the run and the answer of the model, and reads the transcript at its step', async () => {
   const { thread, said } = await begin('watched', [callTools([noting('a')], 'I note it.'), say('done')]);
   await story(thread);
   expect(seenIn(thread, 'before:execution')[0]?.input).toMatchObject({ messages: [{ role: 'user', content: said }] });
@@ -240,7 +240,7 @@ test('a hook is told what the run begins with and what the model says, and reads
   expect(transcripts).toEqual([['user'], ['user', 'assistant', 'tool']]);
 });
 
-test('before:execution runs once a run, also in one of many turns, and what it says joins what the run begins with', async () => {
+test('before:execution runs once per run, also in one of many turns, and its messages are added to the input of the run', async () => {
   const { thread, requests } = await begin('opener', [callTools([noting('a')]), callTools([noting('b', 'call_b')]), say('done')]);
   const told = await story(thread);
   expect(requests()[0]?.body.messages.map(textOf).slice(2)).toEqual(['There were 1.']);
@@ -248,7 +248,7 @@ test('before:execution runs once a run, also in one of many turns, and what it s
   expect(ofType(told, 'agent.hook.completed').map(({ data }) => [data.hook, data.answered])).toEqual([['before:execution', ['messages']]]);
 });
 
-test('[A121][A129] what the hooks before a model call ask for is on the wire, the later over the earlier, at every call', async () => {
+test('[A121][A129] changes by hooks before a model call are on the wire, the later over the earlier, at every call', async () => {
   const { thread, requests } = await begin('ordered', [callTools([noting('a')]), say('done')]);
   const told = await story(thread);
   for (const { body } of requests()) {
@@ -283,7 +283,7 @@ test.each([
   expect(told.at(-1)?.type).toBe('thread.run.completed');
 });
 
-test('[A132] arguments that a hook changed are what runs; those that do not fit are refused', async () => {
+test('[A132] a call runs with the arguments that a hook changed; arguments that do not match the schema are refused', async () => {
   const { told, ran: did, result, thread } = await withNote('mocking', 'other');
   expect(did()).toEqual([{ threadId: thread.id, args: { text: 'another' } }]);
   expect(result).toMatch(/A hook edited the arguments.*another[\s\S]*noted another/);
@@ -293,14 +293,14 @@ test('[A132] arguments that a hook changed are what runs; those that do not fit 
   expect(ofType(bad.told, 'agent.tool.execution.completed')[0]?.data.status).toBe('rejected');
 });
 
-test('[A133] a result that a hook changed is what the model sees, on a worker that has the other one at hand, too', async () => {
+test('[A133] the model gets a result that a hook changed, even from a worker that has the original in its cache', async () => {
   const { thread, result, told } = await withNote('editing', 'a');
   expect(result).toBe('{"was":"noted a (1)","seen":false}');
   expect(ofType(told, 'agent.tool.execution.completed')[0]?.data.output).toBe(result);
   expect((await thread.messages())[2]).toMatchObject({ role: 'tool', content: result });
 });
 
-test('[A136] a call is run again where a hook wants it, at most twice', async () => {
+test('[A136] a call runs again if a hook requests it, at most twice', async () => {
   const { result, ran: did, told } = await withNote('retrying', 'a');
   expect(did()).toHaveLength(2);
   expect(result).toBe('noted a (2)');
@@ -310,10 +310,11 @@ test('[A136] a call is run again where a hook wants it, at most twice', async ()
   expect(insisting.result).toBe('noted a (3)');
 });
 
-test('words of the model that a hook replaced are what is kept and what is sent from then on', async () => {
+test('text with which a hook replaced that of the model is kept and sent from then on', async () => {
   const { thread, requests } = await begin('rewording', [callTools([noting('a')], 'The secret is out.'), say('No secret.')]);
   const told = await story(thread);
-  expect(ofType(told, 'thread.message.completed')[0]?.data.message.content).toBe('The *** is out.');
+  const content = ofType(told, 'thread.message.completed')[0]?.data.message.content;
+  expect(content).toMatchObject([{ type: 'text', text: 'The *** is out.' }, { type: 'tool-call' }]);
   expect(textOf(requests()[1]?.body.messages[2])).toBe('The *** is out.');
   expect(told.at(-1)).toMatchObject({ data: { output: 'No ***.' } });
   expect(JSON.stringify([told, await thread.messages()])).not.toContain('secret');
@@ -329,7 +330,7 @@ test.each([['before:execution'], ['before:llm'], ['after:llm'], ['before:tool'],
   },
 );
 
-test('the words that sum a run up at its limit, or are said before it is suspended, are looked at like any other', async () => {
+test('closing words at a limit, or before a suspension, pass through hooks like any other answer', async () => {
   const atLimit = { limits: { turns: 1 }, atLimit: 'summarize' as const };
   const sumUp = async (agent: string) => {
     const said = scene(({ body }) => (body.tools ? callTools([noting('a')]) : say('The secret is out.')));
@@ -352,7 +353,7 @@ test('the words that sum a run up at its limit, or are said before it is suspend
   expect(asked.requests[1]?.body).toMatchObject({ model: 'other-model', temperature: 0.2 });
 });
 
-test('a result that a hook blocked is not seen by the next run either, which is told that the call ran', async () => {
+test('the next run does not see a result that a hook blocked, either, but is told that the call ran', async () => {
   const { thread, requests } = await begin('withholds', [callTools([noting('leak')]), say('done')], { mode: 'conversation' });
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'blocked_by_hook', message: 'a leak' } });
   await thread.send('And now?');
@@ -366,7 +367,7 @@ test('a result that a hook blocked is not seen by the next run either, which is 
   await thread.close();
 });
 
-test('[A126] a hook that fails ends the run, is told in the log, or is ignored, as its failure mode says', async () => {
+test('[A126] a failing hook ends the run, is logged, or is ignored, according to its failure mode', async () => {
   const runs = await Promise.all(
     (['fail', 'warn', 'ignore'] as const).map(async (mode) => {
       const { thread, requests } = await begin(`mode-${mode}`, [say('done')]);
@@ -387,7 +388,7 @@ test('[A126] a hook that fails ends the run, is told in the log, or is ignored, 
   expect(JSON.stringify(ignored?.told)).not.toContain('the hook broke');
 });
 
-test('[A125] a hook that fails too often in a row is left out from then on, and the log says when; the others run on', async () => {
+test('[A125] a hook that fails too often in a row is skipped from then on, and the log says when; the others continue to run', async () => {
   const turns = [0, 1, 2].map((n) => callTools([noting(`${n}`, `call_${n}`)]));
   const { thread } = await begin('failing-often', [...turns, say('done')]);
   const told = await story(thread);
@@ -400,7 +401,7 @@ test('[A125] a hook that fails too often in a row is left out from then on, and 
   ]);
 });
 
-test('check:completion may send an answer back once, and the run ends with the next', async () => {
+test('check:completion may send an answer back once, and the run ends with the next answer', async () => {
   const { thread, requests } = await begin('unsure', [say('done'), say('done')]);
   const told = await story(thread);
   expect(requests()).toHaveLength(2);
@@ -416,14 +417,14 @@ describe('on:event', () => {
       (events) => events.length >= count,
     );
 
-  test('[B188] has every event of the run, in order, its end included', async () => {
+  test('[B188] receives every event of the run, in order, including its end', async () => {
     const { thread } = await begin('listening', twice);
     const told = await story(thread);
-    // A message that is told of before its first turn does not know its step yet.
+    // A message that is reported before its first turn has no step yet.
     expect((await allOf(thread, told.length)).slice(1)).toEqual(told.slice(1));
   });
 
-  test('[B188] has what happened while the run waits for a person before it goes on', async () => {
+  test('[B188] receives what happened while the run waits for a person, before it continues', async () => {
     const { thread } = await begin('listening', [callTools([{ name: 'wait', args: {}, id: 'call_w' }]), say('done')]);
     await until(
       () => delivered.get(thread.id) ?? [],
@@ -446,7 +447,7 @@ describe('on:event', () => {
     expect(errors[0]).toMatchObject({ id: 'on:event#1', message: 'the store is away' });
   });
 
-  test("[B188] has what it was being told of when a cancel came before the run's end", async () => {
+  test('[B188] still receives the events that it was processing when a cancel came before the end of the run', async () => {
     const { thread } = await begin('slow-listener', twice);
     await until(
       () => seenIn(thread, 'on:event').length,
@@ -464,7 +465,7 @@ describe('on:event', () => {
   });
 });
 
-test('each compaction is told to its hook: one that the model needed and one that was asked for', async () => {
+test('each compaction calls its hook: one that the model needed and one that was requested', async () => {
   const tooLong = fail(400, { code: 'context_length_exceeded', message: 'too long' });
   // In the order of the requests: after a compaction the messages no longer tell which turn it is.
   const replies = [...['a', 'b', 'c'].map((text) => callTools([noting(text.repeat(20_000), `call_${text}`)])), tooLong, say('done')];
@@ -487,7 +488,7 @@ test('each compaction is told to its hook: one that the model needed and one tha
   expect(seenIn(thread, 'on:compaction').map(({ input }) => input)).toEqual(compactions);
 });
 
-test("what is said while the hooks of a run's end still run is answered, or refused, but not lost", async () => {
+test('a message that arrives while the hooks at the end of a run still execute is answered, or refused, but not lost', async () => {
   const { thread } = await begin('late', [say('done')]);
   await until(
     async () => (await thread.status()).turn,
@@ -509,7 +510,7 @@ test("what is said while the hooks of a run's end still run is answered, or refu
   expect(fate).toBeDefined();
 });
 
-test("a cancel that is accepted while the hooks of a run's end still run cancels the run", async () => {
+test('a cancel that is accepted while the hooks at the end of a run still execute cancels the run', async () => {
   const { thread } = await begin('too-late', [say('done')]);
   await until(
     () => logOf(thread),

@@ -105,7 +105,7 @@ beforeAll(async () => {
   await rig.addWorker({ models: createModels({ openai, odd: throwing, failing }), takeoverMs: 60_000 });
 });
 
-/** All at once; which of them it was is said where one fails. */
+/** All concurrently; a failure names the one that failed. */
 async function each(work: (what: string) => Promise<void>): Promise<void> {
   await Promise.all(
     Object.keys(odd).map((what) =>
@@ -134,7 +134,7 @@ async function failureOf(thread: Thread) {
   return { message, code };
 }
 
-test('whatever a tool throws is told to the model, with and without further attempts', () =>
+test('any value that a tool throws is reported to the model, with and without further attempts', () =>
   each(async (what) => {
     const calls = ['again', 'only'].map((name) => ({ name, args: { what } }));
     const thread = await rig.client.start(agent, scene([callTools(calls), say('went on')]));
@@ -146,7 +146,7 @@ test('whatever a tool throws is told to the model, with and without further atte
     for (const { output } of outcomes) expect(isWellFormed(String(output))).toBe(true);
   }));
 
-test('whatever instructions throw fails the run, and says so', () =>
+test('any value that instructions throw fails the run, with a message', () =>
   each(async (what) => {
     const thread = await rig.client.start(instructed, 'Hello', { id: named(what) });
     expect(await failureOf(thread)).toMatchObject({
@@ -155,20 +155,20 @@ test('whatever instructions throw fails the run, and says so', () =>
     });
   }));
 
-test('whatever is thrown by a hook whose failure ends the run, ends it with what can be said of it', () =>
+test('any value that a hook throws whose failure ends the run ends it with a message', () =>
   each(async (what) => {
     const thread = await rig.client.start(guarded, 'Hello', { id: named(what) });
     expect(await failureOf(thread)).toMatchObject({ code: 'HookFailed', message: expect.stringMatching(/^Hook 'before:llm#1'/) });
   }));
 
-test('whatever a provider throws fails the run at once', () =>
+test('any value that a provider throws fails the run immediately', () =>
   each(async (what) => {
     const thread = await rig.client.start(broken, what);
     await failureOf(thread);
     expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed' });
   }));
 
-test("a provider's failure with half a character is retried by its policy, and then ends the run", async () => {
+test('a failure of a provider with an incomplete character is retried by its policy, and then ends the run', async () => {
   const thread = await rig.client.start(broken, 'Hello', { model: 'failing/any' });
   const { message, code } = await failureOf(thread);
   expect(code).toBe('overloaded');
@@ -187,12 +187,12 @@ test.each([
     '\u0001'.repeat(150_000),
     /^The model's answer has \d+ bytes of JSON; at most 800000 fit into a thread: bound it/,
   ],
-])('an answer of %s fails the run once, with its size and what to do, and is not paid for again', async (_, text, words) => {
+])('an answer of %s fails the run without a retry, with its size and what to do', async (_, text, words) => {
   // In few pieces: cut into words, they would keep this process, which is the worker's too, from its heartbeats.
   const events = [...(text.match(/[\s\S]{1,500000}/g) ?? [])].map((content) => ({ choices: [{ index: 0, delta: { content } }] }));
   const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
   const input = scene(() => ({ ...say(''), events: [...events, last] }));
   const thread = await rig.client.start(agent, input);
-  expect(await failureOf(thread)).toMatchObject({ code: 'TooLarge', message: expect.stringMatching(words) });
+  expect(await failureOf(thread)).toMatchObject({ code: 'too-large', message: expect.stringMatching(words) });
   expect(requestsOf(rig, input)).toHaveLength(1);
 });

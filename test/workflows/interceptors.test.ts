@@ -9,12 +9,12 @@ import { startRig, until } from '../support/rig';
 const conclude = (commands: object[]) => answersAlone.concludeActivation?.({ commands }, (input) => input);
 const answer = { respondToQuery: { queryId: 'legacy_query', succeeded: {} } };
 
-test('commands of a task that was broken off do not go out with the answer to a query, for which core would end the worker', () => {
+test('commands of an interrupted task are not sent with the answer to a query, for which core would end the worker', () => {
   const leftover = { updateResponse: { protocolInstanceId: 'u1', accepted: {} } };
   expect(conclude([leftover, answer])).toEqual({ commands: [answer] });
 });
 
-test('the commands of an activation without queries go out as they are', () => {
+test('the commands of an activation without queries are sent unchanged', () => {
   const commands = [{ scheduleActivity: { seq: 1 } }, { updateResponse: { protocolInstanceId: 'u1', accepted: {} } }];
   expect(conclude(commands)).toEqual({ commands });
 });
@@ -27,7 +27,7 @@ function taskOf(marked: ReturnType<typeof markedTasks>, batches: object[][], com
 const mark = (n: number) => ({ setPatchMarker: { patchId: `longhaul-task-${n}`, deprecated: true } });
 const rejected = { updateResponse: { protocolInstanceId: 'u1', rejected: {} } };
 
-test('a task that would leave nothing in the history is marked there, each with a mark of its own', () => {
+test('a task without commands gets a marker in the history, each with its own id', () => {
   const marked = markedTasks();
   expect(taskOf(marked, [[{ resolveActivity: { seq: 1 } }]], [])).toEqual([mark(1)]);
   expect(taskOf(marked, [[{ notifyHasPatch: {} }], [{ signalWorkflow: {} }]], [])).toEqual([mark(2)]);
@@ -35,7 +35,7 @@ test('a task that would leave nothing in the history is marked there, each with 
   expect(taskOf(marked, [[{ fireTimer: { seq: 1 } }, { doUpdate: {} }]], [rejected])).toEqual([rejected, mark(3)]);
 });
 
-test('a task that leaves an event, and an activation that no replay repeats, are not marked', () => {
+test('a task that leaves an event, and an activation that no replay repeats, get no marker', () => {
   const marked = markedTasks();
   const accepted = { updateResponse: { protocolInstanceId: 'u1', accepted: {} } };
   expect(taskOf(marked, [[{ resolveActivity: { seq: 1 } }]], [{ scheduleActivity: {} }])).toEqual([{ scheduleActivity: {} }]);
@@ -46,7 +46,7 @@ test('a task that leaves an event, and an activation that no replay repeats, are
   expect(taskOf(marked, [], [])).toEqual([]);
 });
 
-test('no workflow task of a thread ends without an event of its own, which a later replay would take for a part of the next', async () => {
+test('no workflow task of a thread ends without an event of its own, because a later replay would merge it with the next', async () => {
   const wait = defineTool({
     name: 'wait',
     description: 'Waits.',
@@ -112,15 +112,15 @@ describe('a state that is ahead of its history', () => {
     });
   };
 
-  test('answers no query: events behind the last workflow task came with the clock of the task before', () => {
+  test('answers no query: events after the last workflow task had the clock of the task before', () => {
     expect(applied(activation(3, 100, [job], true), activation(8, 100), activation(8, 100, [query]))).toEqual([true, true, replayFirst]);
   });
 
-  test('takes no workflow task', () => {
+  test('accepts no workflow task', () => {
     expect(applied(activation(3, 100), activation(8, 100), activation(9, 101))).toEqual([true, true, replayFirst]);
   });
 
-  test('is not seen in tasks that follow each other, in several activations of one task, or in queries', () => {
+  test('is not detected in consecutive tasks, in several activations of one task, or in queries', () => {
     const activations = [
       activation(3, 100),
       activation(3, 100),
@@ -131,7 +131,7 @@ describe('a state that is ahead of its history', () => {
     expect(applied(...activations)).toEqual(activations.map(() => true));
   });
 
-  test('is not seen in a replay, whose clock may have been set back', () => {
+  test('is not detected in a replay, whose clock may have been set back', () => {
     const activations = [activation(3, 100, [job], true), activation(8, 100, [job], true), activation(12, 104)];
     expect(applied(...activations)).toEqual([true, true, true]);
   });

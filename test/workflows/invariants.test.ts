@@ -6,6 +6,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, fail, finish, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { createAskHuman, defineTool, suspend } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
+import { rounds } from '../support/rounds';
 import { expectInvariants, scenes, story } from './scenes';
 
 const { script, scene } = scenes();
@@ -197,7 +198,8 @@ async function play({ replies, deeds, agent, mode }: Scenario): Promise<void> {
       return false;
     },
     Boolean,
-    30_000,
+    // Hooks that hang take seconds, and more of them on a busy machine.
+    90_000,
   );
   const told = await story(thread);
   expectInvariants(told, await thread.messages(), thread.id);
@@ -209,13 +211,13 @@ async function play({ replies, deeds, agent, mode }: Scenario): Promise<void> {
 /** Of the scenarios. Printed, so that LONGHAUL_TEST_SEED plays those of a run that failed again; their interleavings are the machine's. */
 const seed = Number(process.env.LONGHAUL_TEST_SEED ?? Date.now() % 2 ** 31);
 
-test('[B43][B46] whatever the model says and people do, at whatever moment: calls are paired, the log has no gaps, each run ends once', async () => {
+test('[B43][B46] whatever the model answers and people do, at any moment: calls are paired, the log has no gaps, each run ends once', async () => {
   console.log(`scenarios of LONGHAUL_TEST_SEED=${seed}`);
-  // Many at once: the interleavings are the point, and the machine is not to wait for any of them.
+  // Many concurrent runs, to get many interleavings without idle time.
   await fc.assert(
     fc.asyncProperty(fc.array(scenario, { minLength: 8, maxLength: 8 }), async (scenarios) => {
       await Promise.all(scenarios.map(play));
     }),
-    { numRuns: 5, endOnFailure: true, seed },
+    { numRuns: rounds(1), endOnFailure: true, seed },
   );
 }, 150_000);

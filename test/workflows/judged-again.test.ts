@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const shell = (command: string, id: string) => ({ name: 'shell', args: { command }, id });
 
-test('a call that was free when it was judged, and is not when it is to run, waits for nobody and does not run; called again it asks', async () => {
+test('a call that needed no approval when it was checked, and does when it is to run, does not run; called again it needs approval', async () => {
   const said = scene([
     callTools([shell(`ln -s ${outside} out`, 'call_link'), shell('cat out/words', 'call_cat')]),
     callTools([shell('cat out/words', 'call_again')]),
@@ -42,11 +42,11 @@ test('a call that was free when it was judged, and is not when it is to run, wai
     ['call_cat', 'denied'],
     ['call_again', 'denied'],
   ]);
-  expect(done[1]?.output).toMatch(/shell was not run: since it was judged, something changed .* Call it again, and a person is asked/);
+  expect(done[1]?.output).toMatch(/shell was not run: something changed .* Call it again, and a person is asked/);
   expect(JSON.stringify(done)).not.toContain('kept from the model');
 });
 
-test('what is free still is not asked about, also by a rule that was remembered for the thread a moment ago', async () => {
+test('a call that still needs none runs without approval, also by a rule that was just remembered for the thread', async () => {
   const said = scene([
     callTools([shell('cat words', 'call_free'), shell('touch made', 'call_touch')]),
     callTools([shell('touch made', 'call_touch_again')]),

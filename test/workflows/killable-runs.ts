@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Thread } from '../../src/client';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import type { Trace } from '../support/agents/killable';
+import { inPackage } from '../support/in-package';
 import { type Rig, startRig, startWorkerProcess, until, type WorkerProcess } from '../support/rig';
 import { ofType, requestsOf, story } from './scenes';
 
@@ -70,11 +71,11 @@ export async function killableRuns() {
       startWorkerProcess({
         address: rig.address,
         taskQueue: rig.taskQueue,
-        agentsFile: join(__dirname, '../support/agents/killable.ts'),
+        agentsFile: inPackage('agents/killable.js'),
         modelUrl: rig.model.url,
         env: { LONGHAUL_WORKSPACE: workspace },
       }),
-    /** A run that will stand still at `position`. */
+    /** A run that will stop at `position`. */
     async start(position: Position): Promise<KillableRun> {
       const id = `${position}-${Math.random().toString(36).slice(2, 10)}`;
       const hold = join(workspace, `hold-${id}-${position}`);
@@ -83,7 +84,7 @@ export async function killableRuns() {
       const thread = await rig.client.start('killable', input, { id });
       return { position, thread, input, release: () => rmSync(hold, { force: true }) };
     },
-    /** Resolves once the run stands still where it should. */
+    /** Resolves once the run has stopped at its position. */
     async arrive({ position, thread, input }: KillableRun): Promise<void> {
       const [kind, turn] = position.split('-');
       const there = async () => {
@@ -91,7 +92,7 @@ export async function killableRuns() {
         if (kind === 'model' || kind === 'retry') return requestsOf(rig, input).some((request) => request.turn === Number(turn));
         return traces(thread.id).some((trace) => trace.tool === position && trace.what === 'begins');
       };
-      // Where it does not stand at the approval, it must not stop there either.
+      // If its position is not the approval, it must not wait there, either.
       while (!(await there())) {
         if (kind !== 'approval') await approve(thread);
         await new Promise((resolve) => setTimeout(resolve, 100));
@@ -108,7 +109,7 @@ export async function killableRuns() {
         ms,
       );
     },
-    /** When the work that was under way at the kill began anew, if it did. */
+    /** When the work that was running at the kill began again, if it did. */
     takenOverAt({ position, thread, input }: KillableRun): number | undefined {
       const [kind, turn] = position.split('-');
       if (kind === 'model') return requestsOf(rig, input).filter((request) => request.turn === Number(turn))[1]?.at;

@@ -6,7 +6,7 @@ import { collect, startRig, until } from '../support/rig';
 
 const plain = defineAgent({ name: 'plain', model: 'test-model', instructions: 'Answer.' });
 
-test('a message that a failing one-shot run did not take in is told to be unread, before the terminal event', async () => {
+test('a message that a failing one-shot run did not take in is recorded as unread, before the terminal event', async () => {
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -27,7 +27,7 @@ test('a message that a failing one-shot run did not take in is told to be unread
   expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth', details: { status: 401, maxAttempts: 5 } } });
 });
 
-test('outputs too large to be carried together are shortened for the next execution, and stay whole in the log of the one before', async () => {
+test('outputs that are too large to be carried over together are shortened for the next execution, and stay complete in the log of the previous one', async () => {
   const ask = defineTool({ name: 'ask', description: 'Asks outside.', input: z.object({}) });
   const agent = defineAgent({ name: 'asker', model: 'test-model', instructions: 'Ask.', tools: [ask] });
   const both = callTools([

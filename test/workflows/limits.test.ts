@@ -77,7 +77,7 @@ test('[A72] a limit of N tool rounds allows N rounds, and 0 none', async () => {
   });
 });
 
-test('[A71][A73] at a limit of rounds the calls can be handed out: none of them runs, the run rests, and goes on with their outputs', async () => {
+test('[A71][A73] at a limit of rounds the calls can be handed out: none of them runs, the run waits, and continues with their outputs', async () => {
   const { input, thread } = await begun([doing(1), doing(2, 3), say('done')], { limits: { toolRounds: 1 }, atLimit: 'hand-out' });
   await until(
     () => thread.status(),
@@ -99,7 +99,7 @@ test('[A71][A73] at a limit of rounds the calls can be handed out: none of them 
     scope: 'run',
     toolCallIds: ['call_2', 'call_3'],
   });
-  // The one pause is the real one: what ran here before it asked nobody.
+  // The only pause is the real one: the calls that ran here before it needed no approval.
   expect(ofType(told, 'thread.run.requires_action')).toHaveLength(1);
   expect(told.filter(isTerminal)).toHaveLength(1);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
@@ -107,7 +107,7 @@ test('[A71][A73] at a limit of rounds the calls can be handed out: none of them 
   expect(ranIn(thread)).toEqual([1]);
 });
 
-test('a run that is cancelled while its calls are handed out does not say once more that it waits for their outputs', async () => {
+test('a run that is cancelled while its calls are handed out does not report again that it waits for their outputs', async () => {
   const { thread } = await begun([doing(1), say('done')], { limits: { toolRounds: 0 }, atLimit: 'hand-out' });
   await until(
     () => thread.status(),
@@ -120,7 +120,7 @@ test('a run that is cancelled while its calls are handed out does not say once m
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.cancelled' });
 });
 
-test('[A71] rounds of 0 hand out every call there is', async () => {
+test('[A71] a limit of 0 rounds hands out every call', async () => {
   const { thread } = await begun([doing(1), doing(2), say('done')], { limits: { toolRounds: 0 }, atLimit: 'hand-out' });
   for (const toolCallId of ['call_1', 'call_2']) {
     await until(
@@ -133,7 +133,7 @@ test('[A71] rounds of 0 hand out every call there is', async () => {
   expect(ranIn(thread)).toEqual([]);
 });
 
-test('a limit of tool calls in the middle of a batch hands out those beyond it, and the others run', async () => {
+test('a limit of tool calls in the middle of a batch hands out the calls that exceed it, and the others run', async () => {
   const { thread, input } = await begun([doing(1, 2), say('done')], { limits: { toolCalls: 1 }, atLimit: 'hand-out' });
   const [pending] = await until(
     () => thread.pending(),
@@ -145,7 +145,7 @@ test('a limit of tool calls in the middle of a batch hands out those beyond it, 
   expect(requestsOf(rig, input)[1]?.body.messages.slice(-2).map(textOf)).toEqual(['worked 1', 'by hand']);
 });
 
-test('[A86] a limit of tool calls holds before the call that is beyond it, and says what it was', async () => {
+test('[A86] a limit of tool calls applies before the call that exceeds it, and the message names the limit', async () => {
   const { thread, end, told } = await ended([doing(1), doing(2, 3), say('done')], { limits: { toolCalls: 2 }, atLimit: 'fail' });
   expect(ranIn(thread)).not.toContain(3);
   expect(end).toMatchObject({
@@ -156,7 +156,7 @@ test('[A86] a limit of tool calls holds before the call that is beyond it, and s
   expect((await ended([doing(1, 2), say('done')], { limits: { toolCalls: 2 } })).end).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test('[A80][B6] at the limit of turns a run fails, where that is wanted, and its message names the limit', async () => {
+test('[A80][B6] at the limit of turns a run fails if that is set, and its message names the limit', async () => {
   const { thread, end, requests } = await ended([doing(1), doing(2)], { limits: { turns: 2 }, atLimit: 'fail' });
   expect(end).toMatchObject({
     type: 'thread.run.failed',
@@ -166,7 +166,7 @@ test('[A80][B6] at the limit of turns a run fails, where that is wanted, and its
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'limit_exceeded' });
 });
 
-test('[A81][A82][B7] a run that ends exactly at its limit is completed with no further call; one that does not is incomplete, and says so', async () => {
+test('[A81][A82][B7] a run that ends exactly at its limit is completed without a further call; one that does not is incomplete, and says so', async () => {
   const limits = { turns: 2, toolRounds: 1, toolCalls: 1 };
   const ways = ['stop', 'summarize', 'fail', 'ask', 'hand-out'] as const;
   for (const { end, requests, thread } of await Promise.all(ways.map((atLimit) => ended([doing(1), say('done')], { limits, atLimit })))) {
@@ -202,7 +202,7 @@ describe('a summary at the limit', () => {
     expect(await thread.usage()).toMatchObject({ turns: 1, metrics: { models: { 'test-model': { calls: 2 } } } });
   });
 
-  test('[B31] that fails has words of ours in its place, and the run is incomplete all the same', async () => {
+  test('[B31] that fails is replaced by a fixed text, and the run is incomplete nevertheless', async () => {
     const { end, told } = await ended([doing(1), fail(401)], wanted);
     expect(end).toMatchObject(
       incomplete('turns', 1, { output: '[Max Iterations Reached] The run reached its limit of 1 turns. A summary could not be made.' }),
@@ -210,7 +210,7 @@ describe('a summary at the limit', () => {
     expect(ofType(told, 'agent.run.summarized')[0]?.data.failed).toMatch(/401/);
   });
 
-  test('[B89] is tried again by the same policy as any call', async () => {
+  test('[B89] is retried by the same policy as any call', async () => {
     let n = 0;
     const input = scene(({ turn }) => (turn === 0 ? doing(1) : n++ < 2 ? fail(503) : say('At last.')));
     const told = await story(await rig.client.start(worker, input, wanted));
@@ -219,7 +219,7 @@ describe('a summary at the limit', () => {
     expect(requestsOf(rig, input)).toHaveLength(4);
   });
 
-  test('[B32] can be cancelled, and then the run is', async () => {
+  test('[B32] can be cancelled, which cancels the run', async () => {
     const { input, thread } = await begun([doing(1), hang()], wanted);
     await until(
       () => requestsOf(rig, input).length,
@@ -231,7 +231,7 @@ describe('a summary at the limit', () => {
     expect(await requestsOf(rig, input)[1]?.closed).toBe('by-client');
   });
 
-  test('names another limit by its name, and is told what was asked even where the limit forbade the first turn', async () => {
+  test('names any other limit, and contains the question even if the limit forbade the first turn', async () => {
     const { end, requests, input, messages } = await ended([say('Nothing done.')], {
       limits: { toolCalls: 9, tokens: 0 },
       atLimit: 'summarize',
@@ -243,7 +243,7 @@ describe('a summary at the limit', () => {
 });
 
 describe('a person', () => {
-  test('who is asked can grant more turns, and how many', async () => {
+  test('who is asked can grant a number of further turns', async () => {
     const { thread, input } = await begun([doing(1), doing(2), doing(3), say('done')], { limits: { turns: 1 }, atLimit: 'ask' });
     const { toolCallId, name } = await pendingLimit(thread);
     expect(name).toBe('turns');
@@ -276,7 +276,7 @@ describe('a person', () => {
     expect(requestsOf(rig, input)).toHaveLength(1);
   });
 
-  test('is asked before the calls of a turn where they are too many; once more are granted all of them run', async () => {
+  test('is asked before the calls of a turn if there are too many; after an extension all of them run', async () => {
     const { thread } = await begun([doing(1, 2), say('done')], { limits: { toolCalls: 1 }, atLimit: 'ask' });
     const { toolCallId } = await pendingLimit(thread);
     expect(ranIn(thread)).toEqual([]);
@@ -285,7 +285,7 @@ describe('a person', () => {
     expect(ranIn(thread)).toEqual([1, 2]);
   });
 
-  test('who refuses more calls has those run that the limit allows', async () => {
+  test('who refuses more calls lets those run that the limit allows', async () => {
     const { thread } = await begun([doing(1, 2), say('done')], { limits: { toolCalls: 1 }, atLimit: 'ask' });
     await decide(thread, { toolCallId: (await pendingLimit(thread)).toolCallId, approved: false });
     expect((await story(thread)).at(-1)).toMatchObject(incomplete('toolCalls', 1));
@@ -305,7 +305,7 @@ describe('a person', () => {
     expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed' });
   });
 
-  test('can be asked for more of what a whole thread may spend', async () => {
+  test('can be asked to extend the limit of a whole thread', async () => {
     const { thread } = await begun([say('one'), say('two'), say('three')], {
       mode: 'conversation',
       threadLimits: { turns: 1 },
@@ -324,14 +324,14 @@ describe('a person', () => {
   });
 });
 
-describe('spent', () => {
-  test('tokens end the run before the call that would come next', async () => {
+describe('a reached limit', () => {
+  test('of tokens ends the run before the next call', async () => {
     const { end, requests } = await ended([priced(doing(1)), priced(doing(2)), say('done')], { limits: { tokens: 150 } });
     expect(requests).toHaveLength(2);
     expect(end).toMatchObject(incomplete('tokens', 150, { message: 'The run reached its limit of 150 tokens.' }));
   });
 
-  test('[B70] money fails the turn before the next call, which is not made, nor tried again', async () => {
+  test('[B70] a cost limit fails the turn before the next call, which is neither made nor retried', async () => {
     const { end, requests, thread } = await ended([priced(doing(1)), priced(doing(2)), say('done')], {
       limits: { costUsd: 0.2 },
       atLimit: 'fail',
@@ -346,7 +346,7 @@ describe('spent', () => {
     expect(remaining.run.costUsd).toBe(0);
   });
 
-  test('[B71] a limit of money comes from the environment, 0 being none at all, and a run has its own way', async () => {
+  test('[B71] a cost limit comes from the environment, where 0 allows no spending, and a run can override it', async () => {
     process.env.LLM_COST_LIMIT = '0';
     const poor = await startRig({ script, agents: [worker], worker: { prices } }).finally(() => delete process.env.LLM_COST_LIMIT);
     const [input, rich] = [scene([say('done')]), scene([say('done')])];
@@ -357,7 +357,7 @@ describe('spent', () => {
     });
   });
 
-  test('[A85] time ends the run at the next boundary, and what is done by then is kept', async () => {
+  test('[A85] a time limit ends the run at the next boundary, and completed work is kept', async () => {
     const slow = callTools([{ name: 'work', args: { n: 1, ms: 3_500 }, id: 'call_slow' }]);
     const { end, requests, thread, messages } = await ended([slow, say('done')], { limits: { wallClockMs: 3_000 }, atLimit: 'fail' });
     expect(ranIn(thread)).toEqual([1]);
@@ -366,7 +366,7 @@ describe('spent', () => {
     expect(messages.at(-1)).toMatchObject({ role: 'tool', content: 'worked 1' });
   });
 
-  test('[A87] context ends the run where the last call measured more than is allowed', async () => {
+  test('[A87] a context limit ends the run if the last call measured more than it allows', async () => {
     const { end, requests } = await ended([priced(doing(1)), say('done')], { limits: { contextTokens: 110 } });
     expect(requests).toHaveLength(1);
     expect(end).toMatchObject(incomplete('contextTokens', 110));
@@ -376,7 +376,7 @@ describe('spent', () => {
   });
 });
 
-test('0 means zero: no call is made, whatever it is a limit of, and the input stands in the transcript', async () => {
+test('0 means zero: no call is made, for any kind of limit, and the input is in the transcript', async () => {
   const names = ['turns', 'tokens', 'costUsd', 'wallClockMs', 'contextTokens'] as const;
   const runs = await Promise.all(
     names.flatMap((name) => [ended([say('done')], { limits: { [name]: 0 } }), ended([say('done')], { threadLimits: { [name]: 0 } })]),
@@ -389,7 +389,7 @@ test('0 means zero: no call is made, whatever it is a limit of, and the input st
   });
 });
 
-test('[A88][B6] a run without limits has 100 turns, and both status and usage tell how many are left', async () => {
+test('[A88][B6] a run without limits has 100 turns, and both status and usage say how many are left', async () => {
   const { thread } = await ended([doing(1), say('done')]);
   expect((await thread.status()).remaining).toEqual({ run: { turns: 98 }, thread: {} });
   expect((await thread.usage()).remaining).toEqual({ run: { turns: 98 }, thread: {} });
@@ -405,7 +405,7 @@ test('[A88][B6] a run without limits has 100 turns, and both status and usage te
   expect((await set.thread.status()).remaining).toEqual(remaining);
 });
 
-test('limits of a thread count all its runs, and a run that comes too late ends with no call and no words of another run', async () => {
+test('limits of a thread count all its runs, and a run after the limit ends without a call and without text of another run', async () => {
   const { thread, input } = await begun([doing(1), say('one'), { ...doing(2), text: 'Let me see.' }], {
     mode: 'conversation',
     threadLimits: { turns: 3, toolCalls: 9 },

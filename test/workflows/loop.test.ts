@@ -3,6 +3,7 @@ import { defineAgent } from '../../src/agents';
 import type { EphemeralEvent } from '../../src/core/event';
 import { callTools, fail, finish, refuse, say, slowly, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
+import { answerParts } from '../support/answer-parts';
 import { collect, type Rig, startRig, until } from '../support/rig';
 import { expectInvariants, gate, ofType, requestsOf, roles, scenes, story, thrownBy, typesOf } from './scenes';
 
@@ -33,7 +34,7 @@ const oneTurn = [
   'thread.message.completed',
 ];
 
-test('[A1][A2][A5][A9][A10][A11][A13][B16] a run in words has exactly these events, in this order, with one envelope', async () => {
+test('[A1][A2][A5][A9][A10][A11][A13][B16] a run that answers with text has exactly these events, in this order, with one envelope', async () => {
   const thread = await rig.client.start(bare, scene([say('Hello.')]));
   const events = await story(thread);
   expect(typesOf(events)).toEqual(['agent.run.created', ...oneTurn, 'thread.run.completed']);
@@ -48,13 +49,17 @@ test('[A1][A2][A5][A9][A10][A11][A13][B16] a run in words has exactly these even
   expect(step?.data).toEqual({ stepId: `${created?.runId}-turn-1`, turn: 1 });
   expect(user?.data).toMatchObject({ message: { role: 'user' } });
   expect(status?.data).toMatchObject({ status: 'in_progress', details: 'LLM call for turn 1' });
-  expect(shell?.data).toMatchObject({ inProgress: true, message: { role: 'assistant', content: '' } });
-  expect(answer?.data).toMatchObject({ message: { role: 'assistant', content: 'Hello.' }, finishReason: 'stop', model: 'test-model' });
+  expect(shell?.data).toMatchObject({ inProgress: true, message: { role: 'assistant', content: [] } });
+  expect(answer?.data).toMatchObject({
+    message: { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] },
+    finishReason: 'stop',
+    model: 'test-model',
+  });
   const idOf = (event: unknown) => (event as { data: { message: { id: string } } }).data.message.id;
   expect(idOf(shell)).toBe(idOf(answer));
   expect(end).toMatchObject({
     type: 'thread.run.completed',
-    data: { output: 'Hello.', turns: 1, finalMessages: [{ role: 'assistant', content: 'Hello.' }] },
+    data: { output: 'Hello.', turns: 1, finalMessages: [{ role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] }] },
   });
   expect(roles(await thread.messages())).toEqual(['user', 'assistant']);
 });
@@ -88,7 +93,7 @@ test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has ex
   const [first] = ofType(events, 'thread.message.completed');
   expect(first?.data).toMatchObject({
     finishReason: 'tool_calls',
-    message: { content: 'Let me add.', toolCalls: [{ id: 'call_1', name: 'add', arguments: '{"a":1,"b":2}' }] },
+    message: { content: answerParts('Let me add.', [{ id: 'call_1', name: 'add', arguments: '{"a":1,"b":2}' }]) },
   });
 
   const messages = await thread.messages();
@@ -97,7 +102,7 @@ test('[A5][A6][A7][A8][A9][A14][A29][A30][A31][A79][B9] a run with a tool has ex
   expect(messages[2]).toMatchObject({ toolCallId: 'call_1', name: 'add', content: '3', isError: false });
 });
 
-test('[A3][A6][A103][A105] a run that goes on with outputs from outside says so, and creates neither a second run nor an old step id', async () => {
+test('[A3][A6][A103][A105] a run that continues with outputs from outside says so, and creates neither a second run nor an old step id', async () => {
   const thread = await rig.client.start(adder, scene([callTools([{ name: 'look', args: { what: 'x' }, id: 'call_x' }]), say('seen')]));
   await until(
     () => thread.pending(),
@@ -127,7 +132,7 @@ test('[A3][A6][A103][A105] a run that goes on with outputs from outside says so,
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'tool', 'assistant']);
 });
 
-test('[A10][A12][A29] deltas come on the side channel between shell and answer, and together they are the answer', async () => {
+test('[A10][A12][A29] deltas arrive on the side channel between the message shell and the answer, and together they are the answer', async () => {
   const text = 'The quick brown fox jumps over the lazy dog, twice, and rests.';
   const input = scene([slowly(callTools([{ name: 'add', args: { a: 1, b: 2 } }], text), { chunkMs: 10, chunkSize: 7 }), say('3')]);
   const thread = await rig.client.start(adder, input);
@@ -160,7 +165,7 @@ test('[A10][A12][A29] deltas come on the side channel between shell and answer, 
   );
 });
 
-test('[A139][A149][B10] the model is sent the instructions, the history and what is new, unchanged and in order', async () => {
+test('[A139][A149][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {
   const rawArguments = '{ "a": 1,\n "b": 2 }';
   const input = scene([callTools([{ name: 'add', rawArguments, id: 'call_raw' }], 'Adding.'), say('3'), say('Again: 3')]);
   const thread = await rig.client.start(adder, input, { mode: 'conversation' });
@@ -196,7 +201,7 @@ test('[A219] usage is counted in the events, the run, the thread and the result'
   ]);
   const thread = await rig.client.start(adder, input);
   const events = await story(thread);
-  const total = { inputTokens: 250, cachedInputTokens: 120, outputTokens: 40, reasoningTokens: 10 };
+  const total = { inputTokens: 250, cachedInputTokens: 120, cacheWriteTokens: 0, outputTokens: 40, reasoningTokens: 10 };
   expect(ofType(events, 'thread.message.completed').map((event) => event.data.usage.inputTokens)).toEqual([100, 150]);
   expect(ofType(events, 'thread.run.completed')[0]?.data.usage).toEqual(total);
   expect(await thread.usage()).toMatchObject({ thread: total, run: total, runs: 1, turns: 2 });
@@ -229,12 +234,15 @@ test('[B18] a refusal is the answer', async () => {
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'I would rather not.' } });
 });
 
-test('[A13] an answer cut at its length, or filtered, ends the run once, with what was said kept', async () => {
+test('[A13] an answer cut at its length, or filtered, ends the run once, and the partial answer is kept', async () => {
   for (const reason of ['length', 'content_filter']) {
     const thread = await rig.client.start(bare, scene([finish(reason, 'Half a sen')]));
     const events = await story(thread);
     expect(events.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'llm_finish_reason_error' } });
-    expect(await thread.messages()).toMatchObject([{ role: 'user' }, { role: 'assistant', content: 'Half a sen' }]);
+    expect(await thread.messages()).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content: [{ type: 'text', text: 'Half a sen' }] },
+    ]);
     expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'llm_finish_reason_error' });
   }
 });
@@ -244,7 +252,7 @@ test('[A13] a run that fails in the middle of its second turn has one terminal e
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth' } });
 });
 
-test('a reader may begin anywhere, and two readers see the same', async () => {
+test('a reader may begin anywhere, and two readers get the same', async () => {
   const held = gate();
   const input = scene(async ({ turn }) => {
     if (turn === 1) await held.opened;
@@ -263,7 +271,7 @@ test('a reader may begin anywhere, and two readers see the same', async () => {
   expect(await collect(thread.events({ live: false }))).toEqual(all);
 });
 
-test("settings of the run win over the agent's, and reach the provider with its own options", async () => {
+test('settings of the run override those of the agent, and reach the provider with its own options', async () => {
   const input = scene([say('ok')]);
   const settings = { temperature: 0.5, maxTokens: 77, toolChoice: 'required' as const, providerOptions: { seed: 7 } };
   await story(await rig.client.start(adder, input, { model: 'other-model', settings }));

@@ -9,7 +9,7 @@ const { script, scene } = scenes();
 const begun: string[] = [];
 const input = z.object({ id: z.string() });
 
-/** Stands still the first time, until it is stopped. */
+/** Blocks the first time, until it is aborted. */
 async function execute({ id }: { id: string }, { signal }: { signal: AbortSignal }): Promise<string> {
   begun.push(id);
   if (begun.filter((one) => one === id).length > 1) return 'done again';

@@ -27,7 +27,7 @@ async function answered(replies: Reply[], agent = reporter) {
 const fits = say('{"city":"Oslo","degrees":7}');
 const completed = { type: 'thread.run.completed', data: { output: '{"city":"Oslo","degrees":7}' } };
 
-test('an answer that fits the schema of the agent is the output, and the provider is told the schema', async () => {
+test('an answer that matches the schema of the agent is the output, and the provider gets the schema', async () => {
   const { thread, end, requests, messages } = await answered([callTools([{ name: 'look', args: {} }]), fits]);
   expect(end).toMatchObject(completed);
   expect(JSON.parse((await thread.result()).output)).toEqual({ city: 'Oslo', degrees: 7 });
@@ -40,7 +40,7 @@ test('an answer that fits the schema of the agent is the output, and the provide
   }
 });
 
-test('an answer that does not fit is sent back with every problem, and its event has them', async () => {
+test('an answer that does not match is sent back with every problem, and its event has them', async () => {
   const { end, requests, told, messages } = await answered([say('It is mild.'), say('{"degrees":7.5}'), fits]);
   expect(end).toMatchObject(completed);
   const asked = requests.map(({ body }) => textOf(body.messages.at(-1)));
@@ -50,7 +50,7 @@ test('an answer that does not fit is sent back with every problem, and its event
   expect(roles(messages)).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant']);
 });
 
-test('an answer that never fits fails the run once it was sent back as often as the agent allows', async () => {
+test('an answer that never matches fails the run after the set number of attempts', async () => {
   const { thread, end, requests } = await answered([say('No.'), say('Never.'), say('{}'), fits]);
   expect(requests).toHaveLength(3);
   expect(end).toMatchObject({
@@ -63,7 +63,7 @@ test('an answer that never fits fails the run once it was sent back as often as 
   expect(at.end).toMatchObject({ data: { code: 'output_invalid', message: expect.stringMatching(/after 1 attempt/) } });
 });
 
-test('the output of a run comes parsed, and typed, for whoever has the schema of its agent', async () => {
+test('the output of a run is parsed, and typed, for a caller with the schema of its agent', async () => {
   const { thread } = await answered([fits]);
   const { parsed, output: text } = await thread.result({ schema: reporter.output });
   // Of these types, as the compiler sees it.
@@ -74,7 +74,7 @@ test('the output of a run comes parsed, and typed, for whoever has the schema of
   expect(isWarm).toBe(false);
 });
 
-test('an output that does not fit the schema of the reader is an error that says where, and why the run had no other', async () => {
+test('an output that does not match the schema of the reader is an error with the place, and with the reason why the run had no other', async () => {
   const { thread } = await answered([fits]);
   const other = z.object({ city: z.string(), wind: z.object({ knots: z.number() }) });
   expect(await thrownBy(thread.result({ schema: other }))).toMatchObject({
@@ -96,7 +96,7 @@ test('an output that does not fit the schema of the reader is an error that says
   });
 });
 
-test('what is no schema is refused before anybody waits for the run', async () => {
+test('an invalid schema is refused before waiting for the run', async () => {
   const schema = { type: 'object' } as unknown as typeof output;
   expect(await thrownBy(rig.client.attach('no-such-thread').result({ schema }))).toMatchObject({
     code: 'invalid-input',
@@ -104,7 +104,7 @@ test('what is no schema is refused before anybody waits for the run', async () =
   });
 });
 
-test('only an answer that fits is verified', async () => {
+test('only an answer that matches is verified', async () => {
   const { requests, end } = await answered([say('No.'), fits, fits], twice);
   expect(end).toMatchObject(completed);
   const asked = requests.map(({ body }) => textOf(body.messages.at(-1)));

@@ -39,7 +39,7 @@ beforeAll(async () => {
 const beganIn = (thread: Thread) => began.filter(({ threadId }) => threadId === thread.id).map(({ n }) => n);
 const steps = (...ns: number[]): ScriptedCall[] => ns.map((n) => ({ name: 'step', args: { n }, id: `call_${n}` }));
 
-/** A run whose first step stands still until `open`. */
+/** A run whose first step waits until `open`. */
 async function walking(calls: ScriptedCall[], rest: Reply[] = [say('there')]) {
   const said = scene([callTools(calls), ...rest]);
   const id = `walk-${Math.random().toString(36).slice(2)}`;
@@ -59,7 +59,7 @@ async function holds(thread: Thread): Promise<void> {
   expect((await thread.status()).status).toBe('paused');
 }
 
-test('[A107][A108] a run that is paused and resumed completes; both are told once each, and the status tells of the pause', async () => {
+test('[A107][A108] a run that is paused and resumed completes; both are logged once, and the status shows the pause', async () => {
   const { thread, open } = await walking(steps(1));
   await ask(thread, 'pause', { by: 'dana' });
   expect(await thread.status()).toMatchObject({ status: 'paused', paused: { reason: 'Manual pause', by: 'dana' } });
@@ -87,7 +87,7 @@ test('[A109] a pause holds before the next model call', async () => {
   expect(requests()).toHaveLength(2);
 });
 
-test('[A109] a pause holds before the next tool of the same answer, while the one that runs comes to its end', async () => {
+test('[A109] a pause holds before the next tool of the same answer, while the running tool finishes', async () => {
   const { thread, open } = await walking(steps(1, 2, 3));
   await ask(thread, 'pause');
   open();
@@ -124,7 +124,7 @@ test('[A114] a cancel ends a run that is paused, before a model call and between
   }
 });
 
-test('[A114] a cancel of a run that is paused releases the pause: the next run is not held up', async () => {
+test('[A114] a cancel of a paused run releases the pause: the next run is not held', async () => {
   const lone = await startRig({ script: () => say('there'), agents: [walker], workers: 0 });
   const thread = await lone.client.start(walker, 'Walk.', { mode: 'conversation' });
   const handle = lone.client.temporal.workflow.getHandle(thread.id);
@@ -148,7 +148,7 @@ test('a thread that is paused before its run begins calls no model until it is r
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
 });
 
-test('a conversation that is paused at rest takes messages, and answers them once it is resumed', async () => {
+test('a conversation that is paused while idle accepts messages, and answers them once it is resumed', async () => {
   const said = scene([say('one'), say('two')]);
   const thread = await rig.client.start(walker, said, { mode: 'conversation' });
   await reaches(thread, 'idle');
@@ -164,7 +164,7 @@ test('a conversation that is paused at rest takes messages, and answers them onc
   await thread.close();
 });
 
-test('what waits for a person may be decided during a pause, and runs after it', async () => {
+test('a pending call may be decided during a pause, and runs after it', async () => {
   const thread = await rig.client.start(walker, scene([callTools([{ name: 'pay', args: {}, id: 'call_p' }]), say('done')]));
   await reaches(thread, 'requires_action', 1);
   await ask(thread, 'pause');

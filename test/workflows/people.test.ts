@@ -57,7 +57,7 @@ const resultsOf = (input: string) =>
     ?.body.messages.filter((m) => m.role === 'tool')
     .map((m) => m.content) ?? [];
 
-test('[A4] a call that needs an approval rests until it is given, and says so with what it asks and why', async () => {
+test('[A4] a call that needs an approval waits until it is given, and the event has the question and the reason', async () => {
   const { thread, pending } = await waiting([big('call_r')]);
   expect(pending).toEqual([
     {
@@ -88,19 +88,19 @@ test('[A4] a call that needs an approval rests until it is given, and says so wi
   expect(ranIn(thread)).toHaveLength(1);
 });
 
-test('a small refund asks nobody', async () => {
+test('a small refund needs no approval', async () => {
   const thread = await rig.client.start(agent, scene([callTools([big('call_small', 100)]), say('done')]));
   expect(typesOf(await story(thread))).not.toContain('thread.run.requires_action');
 });
 
-test('an approval rule that throws means ask, and says why', async () => {
+test('an approval rule that throws means that approval is needed, with the reason', async () => {
   const { thread, pending } = await waiting([{ name: 'unsure', args: {}, id: 'call_u' }]);
   expect(pending[0]).toMatchObject({ kind: 'approval', reason: expect.stringContaining('rule broke') });
   await thread.approve('call_u');
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test('a refusal is told to the model with its reason, and the tool never runs', async () => {
+test('the model gets a refusal with its reason, and the tool never runs', async () => {
   const { thread, input } = await waiting([big('call_r')]);
   await thread.reject('call_r', { by: 'dana', reason: 'order A1 was refunded before' });
   const told = await story(thread);
@@ -111,7 +111,7 @@ test('a refusal is told to the model with its reason, and the tool never runs', 
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test("edited arguments replace the model's, and the model is told which ran", async () => {
+test('edited arguments replace those of the model, and the model is told which ran', async () => {
   const { thread, input } = await waiting([big('call_r')]);
   await thread.approve('call_r', { by: 'dana', arguments: { orderId: 'A2', cents: 100 } });
   const told = await story(thread);
@@ -119,10 +119,10 @@ test("edited arguments replace the model's, and the model is told which ran", as
   expect(ofType(told, 'agent.approval.decided')[0]?.data.editedArguments).toBe('{"orderId":"A2","cents":100}');
   expect(resultsOf(input)[0]).toMatch(/edited the arguments.*"A2"[\s\S]*refunded 100/);
   // What the model wrote stays what it wrote.
-  expect((await thread.messages())[1]).toMatchObject({ toolCalls: [{ arguments: '{"orderId":"A1","cents":9000}' }] });
+  expect((await thread.messages())[1]).toMatchObject({ content: [{ type: 'tool-call', arguments: '{"orderId":"A1","cents":9000}' }] });
 });
 
-test('edited arguments that do not fit are refused, and the call still waits', async () => {
+test('edited arguments that do not match the schema are refused, and the call still waits', async () => {
   const { thread } = await waiting([big('call_r')]);
   const error = await thrownBy(thread.approve('call_r', { arguments: { orderId: 'A2', cents: -1 } }));
   expect(error).toMatchObject({ code: 'request-refused', message: expect.stringMatching(/do not fit refund.*cents/s) });
@@ -132,7 +132,7 @@ test('edited arguments that do not fit are refused, and the call still waits', a
   expect(ranIn(thread)).toEqual([{ threadId: thread.id, orderId: 'A1', cents: 9_000 }]);
 });
 
-test('[A104] a decision on something unknown, decided or not waiting for one is refused by name, and changes nothing', async () => {
+test('[A104] a decision on a call that is unknown, decided or not waiting for one is refused with a code, and changes nothing', async () => {
   const { thread } = await waiting([big('call_r'), question('call_q')]);
   expect(await thrownBy(thread.approve('call_zzz'))).toMatchObject({
     code: 'request-refused',
@@ -155,7 +155,7 @@ test('[A104] a decision on something unknown, decided or not waiting for one is 
   expect(await thrownBy(thread.approve('call_r'))).toMatchObject({ code: 'thread-closed' });
 });
 
-test('of two decisions made at once, one is taken and the other is told so', async () => {
+test('of two concurrent decisions, one is accepted and the other is refused with the reason', async () => {
   const { thread } = await waiting([big('call_r')]);
   const settled = await Promise.allSettled([thread.approve('call_r', { by: 'dana' }), thread.reject('call_r', { by: 'eve' })]);
   expect(settled.map((one) => one.status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -163,7 +163,7 @@ test('of two decisions made at once, one is taken and the other is told so', asy
   expect(ofType(told, 'agent.approval.decided')).toHaveLength(1);
 });
 
-test('[A103][A105] outputs from outside answer every pending call exactly once, in several goes, and calls that can run did', async () => {
+test('[A103][A105] outputs from outside answer every pending call exactly once, in several requests, and calls that can run have run', async () => {
   const { thread, input } = await waiting([question('call_1'), { name: 'note', args: {}, id: 'call_n' }, question('call_2')], 2);
   await thread.submitToolOutputs([{ toolCallId: 'call_2', output: { answer: 2 } }]);
   expect(await thrownBy(thread.submitToolOutputs([{ toolCallId: 'call_2', output: 'again' }]))).toMatchObject({
@@ -203,7 +203,7 @@ test('[A104] outputs for a thread that is unknown, for a call of another thread 
   await Promise.all([second.cancel(), approving.cancel()]);
 });
 
-test('[A104][A105] outputs that are unknown, double, missing or of the wrong shape are refused whole, with the reason', async () => {
+test('[A104][A105] outputs that are unknown, duplicate, missing or of the wrong shape are refused as a whole, with the reason', async () => {
   const { thread } = await waiting([question('call_1'), big('call_r')]);
   const refused = async (outputs: unknown) => (await thrownBy(thread.submitToolOutputs(outputs as never))).message;
   expect(
@@ -228,7 +228,7 @@ test('[A104][A105] outputs that are unknown, double, missing or of the wrong sha
   await story(thread);
 });
 
-test('what a signal with plain JSON asks is done as for an update', async () => {
+test('a signal with plain JSON has the same effect as an update', async () => {
   const { thread } = await waiting([big('call_r'), question('call_q')]);
   const handle = rig.client.temporal.workflow.getHandle(thread.id);
   await handle.signal('approve', { toolCallId: 'call_r', by: 'cli' });
@@ -239,7 +239,7 @@ test('what a signal with plain JSON asks is done as for an update', async () => 
   expect(ranIn(thread)).toHaveLength(1);
 });
 
-test('a call that waits holds up those behind it in its chain and nothing else', async () => {
+test('a pending call delays the calls after it in its chain and nothing else', async () => {
   const { thread, input } = await waiting([big('call_1'), big('call_2', 50), { name: 'note', args: {} }], 1);
   expect(ranIn(thread)).toEqual([]);
   expect(ofType(await eventsNow(thread), 'agent.tool.execution.completed').map(({ data }) => data.name)).toEqual(['note']);

@@ -22,7 +22,7 @@ const base = { model: 'test-model', instructions: 'Be brief.', tools };
 const clerk = defineAgent({ ...base, name: 'clerk', settings: { toolChoice: 'auto' } });
 
 const cap = 500;
-/** What BaseAgent does before its first turn: the model sees where it is. */
+/** As BaseAgent before its first turn: shows the model the state of the folder. */
 const lookAround = defineHooks({
   'before:execution': () => ({
     messages: [execFileSync('bash', ['-c', 'pwd && ls -la'], { cwd: __dirname, encoding: 'utf8' }).slice(0, cap)],
@@ -57,7 +57,7 @@ const lookup = {
   parameters: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
 };
 
-test('[B34] tools that come with a message can be called in the run that it begins, and are gone in the next', async () => {
+test('[B34] tools that are sent with a message can be called in the run that it starts, and not in the next', async () => {
   const { input, thread } = await conversation([
     say('Hello.'),
     callTools([
@@ -86,7 +86,7 @@ test('[B34] tools that come with a message can be called in the run that it begi
   await thread.close();
 });
 
-test('[B34] tools that a thread is started with are there in all its runs', async () => {
+test('[B34] tools that are passed at the start of a thread are available in all its runs', async () => {
   const { input, thread } = await conversation([say('one'), say('two')], { tools: [lookup] });
   await thread.send('Again.');
   await idle(thread, 2);
@@ -97,7 +97,7 @@ test('[B34] tools that a thread is started with are there in all its runs', asyn
   await thread.close();
 });
 
-test("[B35] the tool choice of a run takes the place of the agent's, in that run", async () => {
+test('[B35] the tool choice of a run overrides that of the agent, in that run', async () => {
   const { input, thread } = await conversation([say('one'), say('two'), say('three')]);
   await update(thread, 'sendMessage', { input: 'Add.', settings: { toolChoice: { tool: 'add' } } });
   await idle(thread, 2);
@@ -107,16 +107,26 @@ test("[B35] the tool choice of a run takes the place of the agent's, in that run
   await thread.close();
 });
 
-test('[B36] a run that only shortens the transcript adds no message, asks no model, and says that it is complete', async () => {
+test('[B36] a run that only compacts the transcript adds no message, calls no model, and reports that it is complete', async () => {
   const { input, thread } = await conversation([...Array.from({ length: 4 }, () => callTools([{ name: 'big', args: {} }])), say('done')]);
   const before = await thread.messages();
-  await update(thread, 'compact');
+  await thread.compact({ by: 'dana', reason: 'it is long' });
   await idle(thread, 2);
+  // Again and again, until there is nothing left that may go.
+  for (let run = 3; run <= 8; run++) {
+    await thread.compact({ by: 'kim' });
+    await idle(thread, run);
+  }
   await thread.close();
   const told = await story(thread);
   expect(ofType(told, 'thread.run.completed')[1]?.data).toMatchObject({ output: 'Compaction run completed.', finalMessages: [], turns: 0 });
   expect(ofType(told, 'agent.run.created')[1]?.data.initialMessages).toEqual([]);
-  expect(ofType(told, 'thread.context.compacted')[0]?.data).toMatchObject({ reason: 'requested', prunedOutputs: expect.any(Number) });
+  expect(ofType(told, 'thread.context.compacted')[0]?.data).toMatchObject({
+    reason: 'requested',
+    requestedBy: 'dana',
+    requestReason: 'it is long',
+  });
+  expect(ofType(told, 'thread.context.kept').at(-1)?.data).toEqual({ bytes: expect.any(Number), requestedBy: 'kim' });
   expect(requestsOf(rig, input)).toHaveLength(5);
   const after = await thread.messages();
   expect(after.length).toBeLessThanOrEqual(before.length);
@@ -124,7 +134,7 @@ test('[B36] a run that only shortens the transcript adds no message, asks no mod
   expect(after.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('[A148][B19][B37][B38] the second run sees the first and takes parts as well as text; the instructions are told once, first, and kept nowhere', async () => {
+test('[A148][B19][B37][B38] the second run has the messages of the first and accepts parts as well as text; the instructions are sent once, first, and not stored', async () => {
   const { input, thread } = await conversation([callTools([{ name: 'add', args: { a: 1, b: 2 } }]), say('3'), say('A cat.')]);
   const url = 'data:image/png;base64,iVBORw0KGgo=';
   await thread.send([
@@ -147,7 +157,7 @@ test('[A148][B19][B37][B38] the second run sees the first and takes parts as wel
   await thread.close();
 });
 
-test("[B20] the model's messages are sent back to it as it wrote them, in order, with what only its provider understands", async () => {
+test('[B20] messages of the model are sent back as it wrote them, in order, with the opaque data of its provider', async () => {
   const extra = { google: { thought_signature: 'c2lnbmVk' } };
   const delta = (content: object, finish: string | null = null) => ({ choices: [{ index: 0, delta: content, finish_reason: finish }] });
   const { input, thread } = await conversation([
@@ -164,6 +174,7 @@ test("[B20] the model's messages are sent back to it as it wrote them, in order,
     {
       role: 'assistant',
       content: 'First  this,\n',
+      reasoning_content: 'Adding is easy.',
       tool_calls: [{ id: 'call_s', type: 'function', extra_content: extra, function: { name: 'add', arguments: '{ "a": 1, "b": 2 }' } }],
     },
     {
@@ -175,7 +186,7 @@ test("[B20] the model's messages are sent back to it as it wrote them, in order,
   await thread.close();
 });
 
-test('[B1] with a hook that looks around, a run begins with system prompt, instruction and the state of the folder, cut to its length', async () => {
+test('[B1] with a hook that lists the folder, a run begins with system prompt, instruction and the state of the folder, cut to its length', async () => {
   const input = scene([callTools([{ name: 'add', args: { a: 1, b: 2 } }]), say('done')]);
   const thread = await rig.client.start(baseAgent, input);
   await story(thread);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import { replayFirst } from '../../src/contract/replay-first';
 import { queries, signals, updates } from '../../src/contract/requests';
 import { workflowType } from '../../src/contract/thread';
 import { bytesOf } from '../../src/core/context/carry';
@@ -12,6 +13,7 @@ import { callTools, events, fail, type Reply, type ScriptRequest, say } from '..
 import { defineTool, suspend } from '../../src/tools';
 import { bytesOfHostile, hostileJson, hostileText, hostileValue, type Odd } from '../support/hostile-values';
 import { type Rig, startRig, until } from '../support/rig';
+import { rounds } from '../support/rounds';
 import { textOf } from './scenes';
 
 /**
@@ -19,7 +21,7 @@ import { textOf } from './scenes';
  * no thread. Each case sends something hostile in by one way, and then asks the same thread to do something ordinary.
  * `LONGHAUL_POISON=2000` tries more cases, `LONGHAUL_POISON_SEED` repeats a run. The replay gate replays all of their histories.
  */
-const cases = Number(process.env.LONGHAUL_POISON ?? 100);
+const cases = Number(process.env.LONGHAUL_POISON ?? rounds(20));
 const seed = Number(process.env.LONGHAUL_POISON_SEED ?? Date.now() % 1_000_000);
 const atOnce = 6;
 
@@ -92,7 +94,7 @@ const payloadsOf = (...values: unknown[]) => ({
 const settle = (work: Promise<unknown>) => work.catch(() => undefined);
 const own = <T>(list: readonly T[], pick: number): T => list[pick % list.length] as T;
 
-/** A conversation at rest, or waiting for an output and an approval. */
+/** A conversation that is idle, or waits for an output and an approval. */
 async function conversation(agent = victim, first?: Reply): Promise<Thread> {
   const id = `poison-${randomUUID()}`;
   const opening = `attack ${id}`;
@@ -323,7 +325,7 @@ async function goOn(thread: Thread): Promise<void> {
   if (['requires_action', 'suspended'].includes(status)) await thread.cancel();
 }
 
-/** Whatever it was: a thread that is still open comes to rest, and does something ordinary. */
+/** After any input, a thread that is still open becomes idle, and handles an ordinary request. */
 async function ordinary(thread: Thread): Promise<void> {
   const isOpen = async () => {
     const { status } = await handleOf(thread.id).describe();
@@ -355,14 +357,14 @@ async function ordinary(thread: Thread): Promise<void> {
   try {
     await thread.send('something ordinary');
   } catch (error) {
-    // It was told to close, and did.
+    // It was asked to close, and did.
     if ((error as { code?: string }).code === 'thread-closed') return;
     throw error;
   }
   await until(isIdle, (idle) => idle, 60_000);
   if (!(await isOpen())) return;
   const { messages } = await handleOf(thread.id).query(queries.messages, { from: (await thread.status()).messages - 1 });
-  expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: 'fine' });
+  expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text', text: 'fine' }] });
   // Each page of its log can be read.
   for (let from = 1, more = true; more; ) ({ next: from, more } = await handleOf(thread.id).query(queries.events, { from }));
 }
@@ -370,8 +372,9 @@ async function ordinary(thread: Thread): Promise<void> {
 /** The events of a history that must not be there, in words. */
 async function troubles(id: string): Promise<string[]> {
   const { events: history } = await handleOf(id).fetchHistory();
+  // A task that begins with a thread that a query has read ahead fails on purpose, and is done again: nothing hostile made it.
   return (history ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
-    failed ? [`a workflow task failed: ${failed.failure?.message ?? failed.cause}`] : [],
+    failed && !failed.failure?.message?.includes(replayFirst) ? [`a workflow task failed: ${failed.failure?.message ?? failed.cause}`] : [],
   );
 }
 

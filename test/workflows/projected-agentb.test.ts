@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../src/core/event';
-import { agentbEvents, agentbRunRecord, baseagentLines, project } from '../../src/core/projections';
+import { agentbEvents, agentbRunRecord, baseagentLines, project } from '../../src/projections';
 import { callTools, fail, say, stall } from '../../src/testing/model-server';
 import { until } from '../support/rig';
 import { reaches } from './asking';
@@ -16,7 +16,7 @@ const typesOf = (events: readonly { type: string }[]) => events.map(({ type }) =
 const add = (id: string) => priced(callTools([{ name: 'add', args: { a: 3, b: 1 }, id }]));
 
 describe('AgentB', () => {
-  test('[A71][A73][A188] at the maximum of continuations a real run asks for action, then changes its status, and executes nothing', async () => {
+  test('[A71][A73][A188] at the maximum of continuations a real run requires action, then changes its status, and executes nothing', async () => {
     let resting: AgentEvent[] = [];
     const { live, thread, log } = await place.told(
       [add('call_1'), add('call_2'), say('Done.')],
@@ -33,7 +33,7 @@ describe('AgentB', () => {
     );
     const events = agentb(live);
     const notices = events.filter(({ type }) => type === 'thread.run.requires_action');
-    // The first is a notice that a tool is about to run; the second is a rest, and says so.
+    // The first is a notice that a tool is about to run; in the second the run waits, and says so.
     expect(notices.map(({ data }) => (data as { status: string }).status)).toEqual(['in_progress', 'requires_action']);
     const rest = events.indexOf(notices[1] as (typeof events)[number]);
     expect(events[rest + 1]).toMatchObject({ type: 'agent.run.status.changed', data: { currentStatus: 'requires_action' } });
@@ -60,7 +60,7 @@ describe('AgentB', () => {
     expect(agentbRunRecord(log)).toMatchObject({ status: 'failed', lastError: error });
   });
 
-  test('[A97][A102] a cancel in the middle of a real answer is told as cancelling, then cancelled, and the record has its end', async () => {
+  test('[A97][A102] a cancel in the middle of a real answer is emitted as cancelling, then cancelled, and the record has its end', async () => {
     const { live, log } = await place.told([stall('Half an ans')], {}, async (thread, asked) => {
       await until(asked, (n) => n === 1);
       await thread.cancel({ reason: 'enough' });
@@ -82,7 +82,7 @@ describe('AgentB', () => {
 describe('BaseAgent', () => {
   const linesOf = (events: readonly AgentEvent[]) => project(baseagentLines(), events);
 
-  test('[B9][B48][B49][B50][B51][B52][B53][B55] a busy real run has each item in its place, with exit codes, and the sum of its usage', async () => {
+  test('[B9][B48][B49][B50][B51][B52][B53][B55] a busy real run has each item in order, with exit codes, and the sum of its usage', async () => {
     const lines = linesOf((await place.told(busy)).live);
     const items = lines.flatMap((line) =>
       'item' in line ? [`${line.type.slice(5)} ${line.item.id.slice(5)} ${line.item.type}`] : [line.type],
@@ -105,7 +105,7 @@ describe('BaseAgent', () => {
     expect(lines.at(-1)).toEqual({ type: 'turn.completed', usage, stop_reason: 'completed' });
   });
 
-  test('[B7][B70] money that is spent fails a real turn in its words, and a limit of turns completes it with another reason', async () => {
+  test('[B7][B70] a reached cost limit fails a real turn with its message, and a limit of turns completes it with another reason', async () => {
     const poor = await place.told([add('call_1'), say('never')], { limits: { costUsd: 0.1 } });
     expect(linesOf(poor.live).at(-1)).toMatchObject({
       type: 'turn.failed',

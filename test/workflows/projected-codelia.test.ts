@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../src/core/event';
-import { codeliaEvents, codeliaNotifications, codeliaRunLog, codeliaUsage, project, sessionHistory } from '../../src/core/projections';
+import { codeliaEvents, codeliaNotifications, codeliaRunLog, codeliaUsage, project, sessionHistory } from '../../src/projections';
 import { callTools, fail, say, stall, thinking } from '../../src/testing/model-server';
 import { until } from '../support/rig';
 import { ask, reaches } from './asking';
@@ -23,7 +23,7 @@ const short = (events: readonly AgentEvent[], options = {}) =>
   );
 const step = ['step_start', 'tool_call', 'tool_result', 'step_complete'];
 
-test('[B29][B57][B58][B60][B63][B65][B66][B67][B68] a busy real run is told in order, with its waits, its context and whole durations', async () => {
+test('[B29][B57][B58][B60][B63][B65][B66][B67][B68] a busy real run is emitted in order, with its waits, its context and complete durations', async () => {
   const { live, log, requests } = await place.told(busy);
   expect(short(live, { contextWindow: 1_000 })).toEqual([
     ...['= running', 'run.context', 'reasoning', 'text', ...step, ...step, ...step, ...step],
@@ -40,12 +40,12 @@ test('[B29][B57][B58][B60][B63][B65][B66][B67][B68] a busy real run is told in o
   expect(ofType(events, 'llm.retry')).toEqual([
     expect.objectContaining({ next_attempt: 2, max_attempts: 3, delay_ms: 10, delay_source: 'backoff', failure_kind: 'overloaded' }),
   ]);
-  // Before the wait, not behind it: the side channel told of it before the second request was made.
+  // Before the wait, not after it: the side channel reported it before the second request was made.
   const retry = live.find(({ type }) => type === 'agent.llm.retry');
   expect(Date.parse(retry?.timestamp ?? '')).toBeLessThanOrEqual(requests[2]?.at ?? 0);
   const seqs = sent(live).flatMap(({ method, params }) => (method === 'agent.event' ? [params.seq] : []));
   expect(seqs).toEqual(seqs.map((_, i) => i));
-  // 120 of 1,000 tokens after each answer: told once.
+  // 120 of 1,000 tokens after each answer: reported once.
   expect(sent(live, { contextWindow: 1_000 }).find(({ method }) => method === 'run.context')?.params).toMatchObject({
     context_left_percent: 88,
   });
@@ -54,7 +54,7 @@ test('[B29][B57][B58][B60][B63][B65][B66][B67][B68] a busy real run is told in o
   expect(recorded(log).map(({ type }) => type)).not.toContain('run.diagnostics');
 });
 
-test('[B26][B27][B29] arguments that are no JSON, a tool that throws and one that is unknown are errors of their calls, and the run goes on', async () => {
+test('[B26][B27][B29] arguments that are not JSON, a tool that throws and an unknown one are errors of their calls, and the run continues', async () => {
   const calls = [
     { name: 'add', rawArguments: '{"a":', id: 'call_raw' },
     { name: 'breaks', args: {}, id: 'call_b' },
@@ -72,7 +72,7 @@ test('[B26][B27][B29] arguments that are no JSON, a tool that throws and one tha
   expect(events.at(-1)).toEqual({ type: 'final', content: 'So be it.' });
 });
 
-test('[B69][B171][B173] a real approval is told from preview to result, and kept; a refusal that stops ends with a fixed last word', async () => {
+test('[B69][B171][B173] a real approval is emitted from preview to result, and kept; a refusal that stops ends with a fixed final message', async () => {
   const paying = [callTools([{ name: 'pay', args: { cents: 5 }, id: 'call_p' }]), say('Paid.')];
   const decide = (decision: object) => (thread: Parameters<typeof reaches>[0]) =>
     reaches(thread, 'requires_action', 1).then(() => ask(thread, 'approve', { toolCallId: 'call_p', by: 'dana', ...decision }));
@@ -103,7 +103,7 @@ test('[B69][B171][B173] a real approval is told from preview to result, and kept
   expect(refused.requests).toHaveLength(1);
 });
 
-test('[B41][B43][B44] a cancel of a real run tells no final, gives every call its result, and leaves the next run whole', async () => {
+test('[B41][B43][B44] a cancel of a real run emits no final, gives every call its result, and leaves the next run intact', async () => {
   const writing = await place.told([stall('Half an ans')], {}, async (thread, asked) => {
     await until(asked, (n) => n === 1);
     await thread.cancel({ reason: 'enough' });
@@ -135,7 +135,7 @@ test('[B41][B43][B44] a cancel of a real run tells no final, gives every call it
   await thread.close();
 });
 
-test('[B62] a compaction that is asked for during the last model call comes before the final', async () => {
+test('[B62] a compaction that is requested during the last model call precedes the final', async () => {
   const long = callTools([{ name: 'shell', args: { command: 'seq 1 3000' }, id: 'call_s' }]);
   const { live } = await place.told(
     [long, thinking('Hm.', stall('Half')), say('All done.')],
@@ -151,7 +151,7 @@ test('[B62] a compaction that is asked for during the last model call comes befo
   expect(words).toEqual(['= running', 'compaction_start', 'compaction_complete', 'final', '= completed']);
 });
 
-test('[B86][B90] a real failure is kept as run.error in safe words and run.end, and no final is told', async () => {
+test('[B86][B90] a real failure is kept as run.error with a sanitized message and run.end, and no final is emitted', async () => {
   const { live, log, thread } = await place.told([callTools([{ name: 'add', args: { a: 3, b: 1 }, id: 'call_a' }]), fail(401)]);
   expect(short(live)).toEqual(['= running', ...step, '= error']);
   const records = recorded(log);
@@ -170,7 +170,7 @@ test('[B86][B90] a real failure is kept as run.error in safe words and run.end, 
   expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
 });
 
-test('[B131][B181][B182][B187][B190] a session that another worker takes up has one run log, one count of model calls, and its usage', async () => {
+test('[B131][B181][B182][B187][B190] a session that another worker takes over has one run log, one count of model calls, and its usage', async () => {
   const first = await place.told(
     [priced(callTools([{ name: 'add', args: { a: 3, b: 1 }, id: 'call_a' }])), priced(say('4')), priced(say('Still 4.'))],
     { mode: 'conversation' },

@@ -33,7 +33,7 @@ const tools = [
     description: 'Says how far it is.',
     input: z.object({}),
     async execute(_, ctx) {
-      // Until whoever follows the run has heard it.
+      // Until the reader of the run has received it.
       for (let n = 1; n <= 100 && !heard.has(ctx.threadId); n++) {
         ctx.progress(`step ${n}`);
         await new Promise((resolve) => setTimeout(resolve, 200));
@@ -98,7 +98,7 @@ export async function startProjecting() {
     rig,
     scene,
     end: () => rmSync(workspace, { recursive: true, force: true }),
-    /** A run with these replies, as who follows it live sees it and as it stands in the log. `act` is what people do meanwhile. */
+    /** A run with these replies, as a live reader sees it and as it is in the log. `act` is what people do meanwhile. */
     async told(
       replies: Reply[],
       options: StartOptions & { agent?: typeof worker } = {},

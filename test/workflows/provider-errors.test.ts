@@ -23,6 +23,8 @@ const throws = (words: string) => () => {
 const wordless = made('wordless', {}, { instructions: throws('no words today') });
 const cautious = made('cautious', { afterPartial: false });
 const odd = made('odd', {}, { model: 'odd/model' });
+const unreadable = made('unreadable', {}, { model: 'unreadable/model' });
+const deaf = made('deaf', {}, { model: 'deaf/model' });
 const absent = made('absent');
 
 let calls = 0;
@@ -30,15 +32,39 @@ let calls = 0;
 const breaking: ModelProvider = {
   async call() {
     calls += 1;
-    if (calls === 2) return { text: 'better', toolCalls: [], finishReason: 'stop', usage: noUsage };
+    if (calls === 2) return { parts: [{ type: 'text', text: 'better' }], finishReason: 'stop', usage: noUsage };
     throw new RangeError('the provider has a bug');
+  },
+};
+
+let asked = 0;
+/** A provider whose failure can't be read. */
+const guarding: ModelProvider = {
+  async call() {
+    asked += 1;
+    throw {
+      name: 'ModelFailure',
+      message: 'look away',
+      get kind() {
+        throw new Error('not to be read');
+      },
+    };
+  },
+};
+/** A provider that ignores its signal. */
+let ignored = 0;
+const ignoring: ModelProvider = {
+  call() {
+    ignored += 1;
+    return new Promise(() => {});
   },
 };
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [quick, single, cautious, slow, wordless, odd], bus: true, workers: 0 });
-  await rig.addWorker({ models: createModels({ openai: openAi({ baseUrl: rig.model.url, apiKey: 'test' }), odd: breaking }) });
+  rig = await startRig({ script, agents: [quick, single, cautious, slow, wordless, odd, unreadable, deaf], bus: true, workers: 0 });
+  const providers = { odd: breaking, unreadable: guarding, deaf: ignoring };
+  await rig.addWorker({ models: createModels({ openai: openAi({ baseUrl: rig.model.url, apiKey: 'test' }), ...providers }) });
 });
 
 async function answered(replies: Reply[], agent: Agent = quick) {
@@ -50,7 +76,7 @@ async function answered(replies: Reply[], agent: Agent = quick) {
 }
 const failedWith = (code: string, message: unknown) => ({ type: 'thread.run.failed', data: { code, message } });
 
-test('[A89][A92] an error of the provider is told once, after its message is closed, with the status, the kind and its own words', async () => {
+test('[A89][A92] an error of the provider is recorded once, after its message is closed, with the status, the kind and its own message', async () => {
   const { thread, told, end, messages } = await answered([
     fail(400, { message: 'temperature is not supported', type: 'invalid_request_error' }),
   ]);
@@ -65,7 +91,7 @@ test('[A89][A92] an error of the provider is told once, after its message is clo
   expect(roles(messages)).toEqual(['user']);
 });
 
-test('[A93][A95] a rate limit that does not end fails the run, and each attempt has the wait that was asked for', async () => {
+test('[A93][A95] a rate limit that does not end fails the run, and each attempt has the requested wait', async () => {
   const { end, requests } = await answered([fail(429, { headers: { 'retry-after-ms': '60' }, message: 'slow down' })]);
   expect(end).toMatchObject(failedWith('rate-limit', expect.stringContaining('slow down')));
   const attempts = (end as { data: { details: { attempts: FailedAttempt[] } } }).data.details.attempts;
@@ -91,7 +117,7 @@ test.each([
   ['no such agent', absent.name, 'UnknownAgent', /absent/],
   ['instructions that throw', wordless.name, 'ConfigurationError', /instructions of agent 'wordless' could not be made: no words today/],
 ])(
-  '[A91] what breaks before the model is asked (%s) fails the run by the name of the error, and readers see a good end',
+  '[A91] an error before the model is called (%s) fails the run under the name of the error, and readers end normally',
   async (_, agent, code, words) => {
     const input = scene([say('never')]);
     const told = await story(await rig.client.start(agent, input, { agentWaitMs: 0 }));
@@ -101,7 +127,7 @@ test.each([
   },
 );
 
-test('[A96] the wait before another attempt, and the count of attempts, survive the worker', async () => {
+test('[A96] the wait before another attempt, and the number of attempts, survive the worker', async () => {
   const lone = await startRig({ script, agents: [slow] });
   let n = 0;
   const input = scene(() => (n++ === 0 ? fail(503) : n === 2 ? say('Here I am.') : fail(400)));
@@ -119,14 +145,33 @@ test('[A96] the wait before another attempt, and the count of attempts, survive 
   expect(ofType(told, 'thread.message.completed')[0]?.data.attempts).toMatchObject([{ kind: 'overloaded', waitMs: 2_000 }]);
 });
 
-test('[B85] an error of no known kind ends the run at once, under its own name and with its own words', async () => {
+test('[B85] an error of an unknown kind ends the run immediately, under its own name and with its own message', async () => {
   const { end, thread } = await answered([say('never')], odd);
   expect(end).toMatchObject(failedWith('RangeError', 'the provider has a bug'));
   expect(calls).toBe(1);
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'run-failed', runCode: 'RangeError' });
 });
 
-test('[B87] where part of the answer was shown no attempt follows, if the agent wants it so; where nothing was, it does', async () => {
+test('[B85] a failure whose fields throw when they are read ends the run immediately too', async () => {
+  const { end } = await answered([say('never')], unreadable);
+  expect(end).toMatchObject(failedWith('ModelFailure', 'look away'));
+  expect(asked).toBe(1);
+});
+
+test('a run is cancelled although its provider ignores the signal', async () => {
+  const thread = await rig.client.start(deaf, 'Hello?');
+  await until(
+    () => ignored,
+    (times) => times === 1,
+  );
+  await thread.cancel({ reason: 'enough' });
+  await until(
+    () => thread.status(),
+    ({ status }) => status === 'cancelled',
+  );
+});
+
+test('[B87] after part of the answer was shown there is no further attempt if the agent disables it; if nothing was shown, there is', async () => {
   const broken = await answered([cut('The first half'), say('The whole.')], cautious);
   expect(broken.end).toMatchObject(failedWith('truncated-stream', expect.stringMatching(/part of the answer was shown/)));
   expect(broken.requests).toHaveLength(1);
@@ -136,13 +181,16 @@ test('[B87] where part of the answer was shown no attempt follows, if the agent 
   expect(silent.requests).toHaveLength(2);
 });
 
-test('[B87] where another attempt follows, what the broken one said is in no message, and readers are told to forget it', async () => {
+test('[B87] if another attempt follows, the text of the broken one is in no message, and readers are told to discard it', async () => {
   let n = 0;
   const input = scene(() => (n++ === 0 ? cut('The first half') : say('The whole.')));
   const thread = await rig.client.start(quick, input);
   const events = await collect(thread.events());
   const deltas = events.flatMap((event) => (event.type === 'thread.message.delta' ? [event.data] : []));
   expect(deltas.filter(({ attempt }) => attempt === 2)[0]).toMatchObject({ restart: true, index: 0, contentChunk: 'The whole.' });
-  expect(await thread.messages()).toMatchObject([{ role: 'user' }, { role: 'assistant', content: 'The whole.', attempt: 2 }]);
+  expect(await thread.messages()).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant', content: [{ type: 'text', text: 'The whole.' }], attempt: 2 },
+  ]);
   expect(JSON.stringify(events.filter((event) => 'seq' in event))).not.toContain('The first half');
 });

@@ -12,7 +12,7 @@ import { gate, ofType, requestsOf, scenes, story, typesOf } from './scenes';
 const { script, scene } = scenes();
 const ran: { threadId: string; name: string; n: number }[] = [];
 const input = z.object({ n: z.number() });
-/** A place where a thread's own code stands still until the test lets it go on. */
+/** A point where a thread's own code waits until the test lets it continue. */
 const places = new Map<string, { opened: Promise<void>; open(): void; entered: number }>();
 async function standAt(threadId: string, place: string): Promise<void> {
   const here = places.get(`${threadId} ${place}`);
@@ -129,7 +129,7 @@ const moved = (thread: Thread) =>
     (executions) => executions.length > 1,
   );
 
-test('a run that goes on after `done` ends with its next `done`, not with the calls before it', async () => {
+test('a run that continues after `done` ends with its next `done`, not with the calls before it', async () => {
   const done = (message: string): Reply => callTools([{ name: 'done', args: { message } }]);
   const { thread, requests } = await begin('finisher', [done('first'), calls(['look', 1]), done('second')]);
   const told = await story(thread);
@@ -138,7 +138,7 @@ test('a run that goes on after `done` ends with its next `done`, not with the ca
 });
 
 describe('a refusal that ends the run', () => {
-  test('while a hook still looks at another call: nobody is asked about that one any more', async () => {
+  test('while a hook still processes another call: approval of that one is no longer requested', async () => {
     const { thread, reached, open } = await begin('asks-slowly', [calls(['asked', 1], ['asked', 2]), say('done')], {
       standing: ['approve:tool'],
     });
@@ -150,7 +150,7 @@ describe('a refusal that ends the run', () => {
     expect(ofType(told, 'agent.approval.requested')).toHaveLength(1);
   });
 
-  test('while a hook still looks at another call that is about to begin: it does not begin, and has one outcome', async () => {
+  test('while a hook still processes another call that is about to begin: it does not begin, and has one outcome', async () => {
     const { thread, reached, open, ran } = await begin('begins-slowly', [calls(['asked', 1], ['look', 2]), say('done')], {
       standing: ['before:tool'],
     });
@@ -167,8 +167,8 @@ describe('a refusal that ends the run', () => {
   });
 });
 
-describe('a thread that is about to go on in a new execution', () => {
-  test('waits for a decision that is being checked, and what was decided runs once', async () => {
+describe('a thread that is about to continue as new', () => {
+  test('waits for a decision that is being checked, and its call runs once', async () => {
     const { thread, stand, reached, open, ran } = await begin('slow-tools', [calls(['asked', 1]), say('done')]);
     await reaches(thread, 'requires_action', 1);
     stand('tools');
@@ -181,7 +181,7 @@ describe('a thread that is about to go on in a new execution', () => {
     expect(ran()).toEqual(['asked 7']);
   });
 
-  test('is cancelled, though a decision was being checked', async () => {
+  test('is cancelled, although a decision was being checked', async () => {
     const { thread, stand, reached, open, ran } = await begin('slow-tools', [calls(['asked', 1]), say('done')]);
     await reaches(thread, 'requires_action', 1);
     stand('tools');
@@ -195,7 +195,7 @@ describe('a thread that is about to go on in a new execution', () => {
     expect(ran()).toEqual([]);
   });
 
-  test('does not while a tool runs that a resume set going, though others still wait for a person', async () => {
+  test('does not while a tool runs that a resume started, although others still wait for a person', async () => {
     const { thread, reached, open, ran } = await begin('plain', [calls(['asked', 1], ['write', 2]), say('done')], {
       standing: ['model', 'write'],
     });
@@ -216,7 +216,7 @@ describe('a thread that is about to go on in a new execution', () => {
     expect(ran()).toEqual(['write 2', 'asked 1']);
   });
 
-  test('takes with it that the transcript is to be shortened', async () => {
+  test('carries over the request to compact the transcript', async () => {
     const { thread } = await begin('plain', [calls(['outside', 1], ['asked', 2]), say('done')]);
     await reaches(thread, 'requires_action', 2);
     await ask(thread, 'submitToolOutputs', { outputs: [{ toolCallId: 'call_1', output: 'x'.repeat(20_000) }] });
@@ -228,7 +228,7 @@ describe('a thread that is about to go on in a new execution', () => {
     expect(ofType(told, 'thread.context.compacted')).toMatchObject([{ data: { reason: 'requested' } }]);
   });
 
-  test('stays where it is while outputs that others wait behind are too much to take along', async () => {
+  test('stays in its execution while outputs that others wait behind are too large to carry over', async () => {
     const { thread, ran } = await begin('plain', [calls(['outside', 1], ['outside', 2], ['asked', 3]), say('done')]);
     await reaches(thread, 'requires_action', 3);
     for (const toolCallId of ['call_1', 'call_2']) {
@@ -243,7 +243,7 @@ describe('a thread that is about to go on in a new execution', () => {
   });
 });
 
-test('a hook that blocks a tool set going by a resume ends the run, though others still wait for a person', async () => {
+test('a hook that blocks a tool that a resume started ends the run, although others still wait for a person', async () => {
   const { thread, reached, open } = await begin('begins-slowly', [calls(['asked', 1], ['write', 13]), say('done')], {
     standing: ['model'],
   });
@@ -275,7 +275,7 @@ test.each([
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
 });
 
-test('a cancel that is accepted between two runs is followed by the next', async () => {
+test('a cancel that is accepted between two runs takes effect on the next', async () => {
   const { thread, reached, open, requests } = await begin('told-slowly', [say('one'), say('two')], {
     mode: 'conversation',
     standing: ['on:event'],
@@ -292,7 +292,7 @@ test('a cancel that is accepted between two runs is followed by the next', async
   expect(requests()).toHaveLength(1);
 });
 
-test('a compaction that is asked for during the last model call of a run is done before the next run', async () => {
+test('a compaction that is requested during the last model call of a run is done before the next run', async () => {
   const held = gate();
   const said = scene(async ({ turn }) => {
     if (turn === 0) return callTools([{ name: 'lengthy', args: {} }]);
@@ -322,18 +322,18 @@ test('a thread that is closed with a cancel before its run began is cancelled, a
   expect(requestsOf(lonely, said)).toEqual([]);
 });
 
-test('calls of an answer that a hook blocked are not told of, as they will never have an outcome', async () => {
+test('calls of an answer that a hook blocked are not reported, because they will never have an outcome', async () => {
   const { thread } = await begin('guarded', [calls(['look', 1])]);
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'blocked_by_hook' } });
   expect(typesOf(told).filter((type) => type.includes('tool_call'))).toEqual([]);
-  // It was paid for all the same.
+  // Its cost counts nevertheless.
   const usage = await handleOf(thread).query<{ run: { inputTokens: number }; metrics: { models: object } }>('usage');
   expect(usage.run.inputTokens).toBeGreaterThan(0);
   expect(usage.metrics.models).toMatchObject({ 'test-model': { calls: 1 } });
 });
 
-test('a context that reached its limit is below it again once it was shortened', async () => {
+test('a context that reached its limit is below it again after a compaction', async () => {
   const said = scene(({ turn }) => (turn === 0 ? calls(['outside', 1]) : say(turn === 1 ? 'one' : 'two')));
   const thread = await rig.client.start('plain', said, { mode: 'conversation', limits: { contextTokens: 5_000 } });
   await reaches(thread, 'requires_action', 1);

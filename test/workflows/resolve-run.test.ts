@@ -11,7 +11,7 @@ beforeAll(async () => {
   rig = await startRig({ script: () => say('done'), agents: [old] });
 });
 
-test('a run whose agent no worker has waits for one that has it, says so, and is then taken up by it', async () => {
+test('a run whose agent no worker has waits for one that has it, reports that, and is then taken over by it', async () => {
   const thread = await rig.client.start('added', 'Hello', { agentWaitMs: 60_000 });
   const waiting = await until(
     () => thread.status(),
@@ -30,13 +30,13 @@ test('a run whose agent no worker has waits for one that has it, says so, and is
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
 });
 
-test('a run whose agent does not come in time fails, and names the agents that there are', async () => {
+test('a run whose agent is not available in time fails, and lists the available agents', async () => {
   const thread = await rig.client.start('added', 'Hello', { agentWaitMs: 1_000 });
   const told = await story(thread);
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'UnknownAgent', message: expect.stringContaining('old') } });
 });
 
-test('a thread that waits for its agent is found by it and by its status, and by how it ends without it', async () => {
+test('a thread that waits for its agent is found by the agent, by its status, and by how it ends', async () => {
   const listed = async (id: string) => (await rig.client.list({ query: `WorkflowId = '${id}' AND AgentName = 'added'` }))[0]?.status;
   const becomes = (id: string, status: string) =>
     until(
@@ -54,7 +54,7 @@ test('a thread that waits for its agent is found by it and by its status, and by
   await other.stop();
 });
 
-test('a conversation whose agent is gone says so where it is listed, and is taken up again', async () => {
+test('a conversation whose agent is missing is listed with that status, and is taken over again', async () => {
   const other = await rig.addWorker({ agents: [old, added] });
   const thread = await rig.client.start('added', 'Hello', { mode: 'conversation', agentWaitMs: 60_000 });
   const becomes = (status: string) =>
@@ -72,7 +72,7 @@ test('a conversation whose agent is gone says so where it is listed, and is take
   await again.stop();
 });
 
-test('a run that waits for its agent is cancelled as any other', async () => {
+test('a run that waits for its agent is cancelled like any other', async () => {
   const thread = await rig.client.start('added', 'Hello');
   await until(
     () => thread.status(),

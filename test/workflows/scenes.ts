@@ -1,6 +1,6 @@
 import type { Thread } from '../../src/client';
 import { type DurableEvent, type DurableEventType, isDurable, isTerminal } from '../../src/core/event';
-import type { Message } from '../../src/core/message';
+import { type Message, toolCallsOf } from '../../src/core/message';
 import { byTurn, fail, type RecordedRequest, type Reply, type ScriptRequest, type WireMessage } from '../../src/testing/model-server';
 import { collect, type Rig } from '../support/rig';
 
@@ -63,7 +63,7 @@ export function expectPaired(messages: readonly Message[]): void {
       expect(message.toolCallId).toBe(owed.shift());
     } else {
       expect(owed).toEqual([]);
-      if (message.role === 'assistant') owed = message.toolCalls.map((call) => call.id);
+      if (message.role === 'assistant') owed = toolCallsOf(message.content).map((call) => call.id);
     }
   }
   expect(owed).toEqual([]);

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import { searchAttributes as registeredAtStart } from '../../scripts/temporal.js';
 import { registerSearchAttributes } from '../../src/activities/register-search-attributes';
 import { defineAgent } from '../../src/agents';
 import { LonghaulClient } from '../../src/client';
-import { searchAttributeTypes } from '../../src/contract/search-attributes';
+import { searchAttributes, searchAttributeTypes } from '../../src/contract/search-attributes';
 import { byTurn, say } from '../../src/testing/model-server';
 import { startRig, until } from '../support/rig';
 import { startServer } from '../support/temporal';
@@ -23,7 +26,7 @@ test('a thread is found by its agent and status, once the server has indexed it'
   expect(found[0]).toMatchObject({ id: thread.id, agent: 'plain', execution: 'COMPLETED', status: 'completed' });
 });
 
-test('where a namespace has no room for the search attributes, threads run without them', async () => {
+test('if a namespace has no room for the search attributes, threads run without them', async () => {
   const server = await startServer();
   const connection = await Connection.connect({ address: server.address });
   const namespace = 'full';
@@ -54,12 +57,19 @@ test('where a namespace has no room for the search attributes, threads run witho
   await Promise.all([client.close(), connection.close(), native.close()]);
 }, 60_000);
 
-test('registering is done once, by whoever comes first, and again without harm', async () => {
+test('registration happens once, by the first worker, and can be repeated', async () => {
   const server = await startServer();
   const native = await NativeConnection.connect({ address: server.address });
   const results = await Promise.all([1, 2, 3].map(() => registerSearchAttributes(native, 'default')));
   expect(results).toEqual([{ registered: true }, { registered: true }, { registered: true }]);
   const { customAttributes } = await native.operatorService.listSearchAttributes({ namespace: 'default' });
-  expect(Object.keys(customAttributes)).toEqual(expect.arrayContaining(Object.keys(searchAttributeTypes)));
+  expect(Object.keys(customAttributes)).toEqual(expect.arrayContaining(Object.values(searchAttributes).map(({ name }) => name)));
   await native.close();
+});
+
+test('the servers that the scripts start have the search attributes that threads set', () => {
+  const expected = Object.values(searchAttributes).map(({ name, type }) => [name, searchAttributeTypes[type]]);
+  expect(registeredAtStart).toEqual(Object.fromEntries(expected));
+  const script = readFileSync(join(__dirname, '../../deploy/setup-namespace.sh'), 'utf8');
+  expect(expected.filter(([name, type]) => !script.includes(`--name ${name} --type ${type}`))).toEqual([]);
 });

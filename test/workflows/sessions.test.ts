@@ -19,7 +19,7 @@ const shop = (version: string, hooks?: ReturnType<typeof defineHooks>) =>
     ...(hooks && { hooks }),
   });
 
-test('[B183] a thread that ended well, was cancelled or failed is whole in the next worker, which knows nothing of it', async () => {
+test('[B183] a thread that completed, was cancelled or failed is complete on the next worker, which has an empty cache', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
   const started = [
     await rig.client.start(
@@ -52,7 +52,7 @@ test('[B183] a thread that ended well, was cancelled or failed is whole in the n
   }
 }, 60_000);
 
-test('[B184] a thread that is taken up again has the instructions of now and one reminder of what changed, however often that is', async () => {
+test('[B184] a thread that is continued has the current instructions and one reminder of what changed, however often it is continued', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
   const input = scene(() => say('Noted.'));
   const thread = await rig.client.start('shop', input, { mode: 'conversation' });
@@ -84,7 +84,7 @@ test('[B184] a thread that is taken up again has the instructions of now and one
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant']);
 }, 60_000);
 
-test('[A106] a run goes on while it is queued, in progress or waits for action; completed, failed, cancelled or at its limit it does not', async () => {
+test('[A106] a run continues while it is queued, in progress or requires action; completed, failed, cancelled or at its limit it does not', async () => {
   const rig = await startRig({ script, agents: [shop('one')], workers: 0 });
   const outside = (id: string) => callTools([{ name: 'outside', args: {}, id }]);
   const again = [{ toolCallId: 'call_1', output: 'here' }];
@@ -128,7 +128,7 @@ test('[A106] a run goes on while it is queued, in progress or waits for action; 
   }
 }, 90_000);
 
-test('[A106] a run that rests goes on; one that is over never does, whatever it is sent', async () => {
+test('[A106] a waiting run continues; one that has ended never does, whatever it is sent', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
   const oneShot = await rig.client.start('shop', scene([callTools([{ name: 'outside', args: {}, id: 'call_1' }]), say('Thank you.')]));
   const [call] = await until(
@@ -146,7 +146,7 @@ test('[A106] a run that rests goes on; one that is over never does, whatever it 
   const end = (await collect(conversation.events())).at(-1);
   expect(end?.type).toBe('thread.run.failed');
   for (const [thread, refusal] of [
-    [oneShot, /closed|over/],
+    [oneShot, /closed|has ended/],
     [conversation, /does not wait for an output/],
   ] as const) {
     expect((await thrownBy(thread.submitToolOutputs([{ toolCallId: 'call_1', output: 'again' }]))).message).toMatch(refusal);

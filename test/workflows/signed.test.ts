@@ -34,6 +34,8 @@ const clerk = defineAgent({
     pay('pay', 'always'),
     pay('finance_pays', { groups: ['finance'] }),
     pay('two_pay', { approvers: 2 }),
+    pay('pay_in_time', { deadlineMs: 2_500, onDeadline: 'approve' }),
+    pay('denied_in_time', { deadlineMs: 2_500, onDeadline: 'deny' }),
     createAskHuman(),
     defineTool({ name: 'fetch', description: 'Is done outside.', input: z.object({}) }),
   ],
@@ -50,7 +52,9 @@ const spender = defineAgent({
 let rig: Rig;
 let clients: Record<'dana' | 'eve' | 'mallory' | 'posing', LonghaulClient>;
 let down = false;
-/** Verifies so many only together, so that the thread hears of them at once. */
+/** Until then nothing is verified, once it is set. */
+let verifiesAt = 0;
+/** Verifies this many signatures only together, so that the thread gets the results at the same time. */
 const together = { wanted: 0, come: [] as (() => void)[] };
 beforeAll(async () => {
   const keys = createVerifier({
@@ -67,6 +71,7 @@ beforeAll(async () => {
         });
       }
       if (down) throw new Error('the directory is away');
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, verifiesAt - Date.now())));
       return keys.verify(signed);
     },
   };
@@ -97,7 +102,7 @@ function statementHolds({ signed }: { signed?: { statement: string; signature: s
   return JSON.parse(statement);
 }
 
-test('what was signed by someone who is known counts, and the log keeps what was signed, by whom', async () => {
+test('a decision signed by a known person counts, and the log keeps the signed statement and the person', async () => {
   const { thread, pending } = await waiting([call('pay')]);
   await as('dana', thread).approve('call_pay', { reason: 'it is due' });
   const log = await story(thread);
@@ -131,7 +136,7 @@ test.each([
     (thread: Thread) => rig.client.attach(thread.id).reject('call_pay', { by: 'dana' }),
     /takes signed decisions only/,
   ],
-])('a decision does not count where %s; the call still waits', async (_, decide, words) => {
+])('a decision does not count if %s; the call still waits', async (_, decide, words) => {
   const { thread } = await waiting([call('pay')]);
   const refused = await decide(thread).then(
     () => 'it was accepted',
@@ -143,7 +148,7 @@ test.each([
   expect(ofType(await story(thread), 'agent.approval.decided')).toHaveLength(1);
 });
 
-test('a signature is good for one decision on one call of one run, and for nothing else', async () => {
+test('a signature is valid for one decision on one call of one run, and for nothing else', async () => {
   const { thread } = await waiting([call('pay')]);
   const other = await waiting([call('pay')]);
   const { runId, pending } = await thread.status();
@@ -172,7 +177,7 @@ test('the groups of a signer are those of the verifier, whatever the decision sa
   expect(ofType(await story(thread), 'agent.approval.decided')[0]?.data).toMatchObject({ by: 'Eve', approved: true });
 });
 
-test('several who must agree sign each for themselves', async () => {
+test('several required approvals are each signed separately', async () => {
   const { thread } = await waiting([call('two_pay')]);
   await as('dana', thread).approve('call_two_pay');
   await expect(as('dana', thread).approve('call_two_pay')).rejects.toThrow(/has agreed .* already/);
@@ -182,7 +187,7 @@ test('several who must agree sign each for themselves', async () => {
   statementHolds(ofType(log, 'agent.approval.decided')[0]?.data as object, 'eve');
 });
 
-test('one who agrees several times at once has agreed once', async () => {
+test('several concurrent approvals of one person count once', async () => {
   const { thread } = await waiting([call('two_pay')]);
   const times = 8;
   together.wanted = times;
@@ -193,14 +198,14 @@ test('one who agrees several times at once has agreed once', async () => {
   expect(ofType(await story(thread), 'agent.approval.voted')).toHaveLength(1);
 });
 
-test('outputs and answers are signed, too, each by itself', async () => {
+test('outputs and answers are signed, too, each separately', async () => {
   const { thread } = await waiting([call('fetch', {}), call('ask_human', { question: 'Which?' })]);
   const outputs = [{ toolCallId: 'call_fetch', output: { a: 1 } }];
   await expect(rig.client.attach(thread.id).submitToolOutputs(outputs, { by: 'dana' })).rejects.toThrow(
     /takes signed answers and outputs only/,
   );
   await expect(as('dana', thread).submitToolOutputs([...outputs, { toolCallId: 'call_ask_human', output: 'b' }])).rejects.toThrow(
-    /by itself/,
+    /one per request/,
   );
   await as('dana', thread).submitToolOutputs(outputs);
   await as('eve', thread).answer('call_ask_human', 'the red one');
@@ -224,7 +229,7 @@ test('edited arguments are signed by their hash, and more of a limit by its numb
   expect(statementHolds(extended?.data ?? {}, 'dana').more).toBe(3);
 });
 
-test('asked again under its id, a signed decision is answered as before', async () => {
+test('sent again under its id, a signed decision gets the same answer', async () => {
   const thread = await rig.client.start('clerk', scene([callTools([call('pay')]), say('done')]), { mode: 'conversation' });
   await reaches(thread, 'requires_action');
   const receipt = await as('dana', thread).approve('call_pay', { id: 'mine' });
@@ -234,7 +239,7 @@ test('asked again under its id, a signed decision is answered as before', async 
   expect(ofType(await story(thread), 'agent.approval.decided')).toHaveLength(1);
 });
 
-test('a signal is held to the same', async () => {
+test('a signal must satisfy the same checks', async () => {
   const { thread } = await waiting([call('pay')]);
   const handle = thread.client.temporal.workflow.getHandle(thread.id);
   await handle.signal('approve', { toolCallId: 'call_pay', by: 'dana' });
@@ -245,7 +250,7 @@ test('a signal is held to the same', async () => {
   await story(thread);
 });
 
-test('of signatures that come all at once only so many are checked, fewer than the server bears in one task', async () => {
+test('of many concurrent signatures only a limited number is checked, fewer than the server accepts in one task', async () => {
   const { thread } = await waiting([call('pay')]);
   await Promise.all(rig.workers.map((worker) => worker.stop()));
   const handle = thread.client.temporal.workflow.getHandle(thread.id);
@@ -261,7 +266,7 @@ test('of signatures that come all at once only so many are checked, fewer than t
   expect(ofType(log, 'agent.approval.decided').map(({ data }) => data)).toMatchObject([{ approved: true, by: 'dana' }]);
 });
 
-test('where the verifier is away, nothing is decided, and the error says so', async () => {
+test('if the verifier is unavailable, nothing is decided, and the error says so', async () => {
   const { thread } = await waiting([call('pay')]);
   down = true;
   await expect(as('dana', thread).approve('call_pay')).rejects.toThrow(
@@ -270,4 +275,18 @@ test('where the verifier is away, nothing is decided, and the error says so', as
   down = false;
   await as('dana', thread).approve('call_pay');
   await story(thread);
+});
+
+test.each([
+  ['a refusal', 'pay_in_time', false],
+  ['an approval', 'denied_in_time', true],
+])('%s that arrived in time counts, even if its signature is checked until after the deadline', async (_, name, approved) => {
+  const { thread, pending } = await waiting([call(name)]);
+  const due = Date.parse(pending[0]?.dueAt ?? '');
+  verifiesAt = due + 1_500;
+  const dana = as('dana', thread);
+  await (approved ? dana.approve(`call_${name}`) : dana.reject(`call_${name}`));
+  expect(Date.now()).toBeGreaterThan(due);
+  const [decided] = ofType(await story(thread), 'agent.approval.decided');
+  expect(decided?.data).toMatchObject({ approved, by: 'dana' });
 });

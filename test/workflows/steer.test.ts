@@ -68,8 +68,8 @@ async function answering(reply: Reply, rest: (said: string) => Reply, options: {
   return { thread, said };
 }
 
-describe('a message that is sent while a run is going', () => {
-  test('for the next turn is in the next request, behind the results, and its sender can follow it there', async () => {
+describe('a message that is sent during a run', () => {
+  test('for the next turn is in the next request, after the results, and its sender can follow it there', async () => {
     const { thread, said, open } = await walking();
     const receipt = await ask(thread, 'sendMessage', { input: 'Slower, please.', id: 'm-1' });
     expect(receipt).toEqual({ accepted: true, seq: expect.any(Number), id: 'm-1' });
@@ -82,7 +82,7 @@ describe('a message that is sent while a run is going', () => {
     expect(await receiptOf(thread, 'm-1')).toEqual({ id: 'm-1', state: 'injected', seq: injected?.seq, runId, turn: 2 });
   });
 
-  test('that can not wait aborts the model call under way: its connection closes, and the next request has the message', async () => {
+  test('with delivery now aborts the running model call: its connection closes, and the next request has the message', async () => {
     const { thread, said } = await answering(stall('On and on'), (words) => say(`heard: ${words}`));
     await ask(thread, 'sendMessage', { input: 'Stop that, do this.', delivery: 'now', id: 'm-1' });
     const told = await story(thread);
@@ -97,7 +97,7 @@ describe('a message that is sent while a run is going', () => {
     expect(await receiptOf(thread, 'm-1')).toMatchObject({ state: 'injected', turn: 2 });
   });
 
-  test('that can not wait aborts also a call that the provider has not begun to answer, and one that waits to be tried again', async () => {
+  test('with delivery now also aborts a call that the provider has not begun to answer, and one that waits for a retry', async () => {
     const limited: Reply = { kind: 'body', status: 429, headers: { 'retry-after': '60' }, body: '{}' };
     for (const reply of [hang(), limited]) {
       const { thread, said } = await answering(reply, (words) => say(`heard: ${words}`));
@@ -107,7 +107,7 @@ describe('a message that is sent while a run is going', () => {
     }
   });
 
-  test('that can not wait does not stop a tool: it is in the request behind it', async () => {
+  test('with delivery now does not stop a tool: it is in the request after it', async () => {
     const { thread, said, open } = await walking();
     await ask(thread, 'sendMessage', { input: 'Now!', delivery: 'now' });
     open();
@@ -116,7 +116,7 @@ describe('a message that is sent while a run is going', () => {
     expect(wordsOf(said, 1)?.slice(2)).toEqual(['step 1', 'Now!']);
   });
 
-  test('two that can not wait abort one call after the other, and both are in the transcript', async () => {
+  test('two with delivery now abort one call after the other, and both are in the transcript', async () => {
     let n = 0;
     const said = scene(() => (++n <= 2 ? stall('On and on') : say('both')));
     const thread = await rig.client.start(agent, said);
@@ -132,7 +132,7 @@ describe('a message that is sent while a run is going', () => {
     expect(ofType(told, 'thread.message.incomplete')).toHaveLength(2);
   });
 
-  test('that can not wait, for an answer that came all the same, is in the one request behind it', async () => {
+  test('with delivery now, for an answer that arrived nevertheless, is in the one request after it', async () => {
     // Either may be first, and now and then the run is over before it is asked: then there is nothing to see.
     for (let tries = 1; ; tries++) {
       const held = gate();
@@ -162,7 +162,7 @@ describe('a message that is sent while a run is going', () => {
     }
   });
 
-  test('for after the run begins the next one, with settings and limits of its own that end with it', async () => {
+  test('for after the run starts the next one, with settings and limits of its own that end with it', async () => {
     const { thread, said, open } = await walking([say('there'), steps(2), say('there again')], { mode: 'conversation' });
     const later = {
       input: 'Then go back.',
@@ -199,7 +199,7 @@ describe('a message that is sent while a run is going', () => {
     await thread.close();
   });
 
-  test('several for after the run begin a run each, in their order', async () => {
+  test('several for after the run start a run each, in their order', async () => {
     const { thread, open } = await walking([say('0'), say('1'), say('2')], { mode: 'conversation' });
     for (const n of [1, 2]) await ask(thread, 'sendMessage', { input: `Then ${n}.`, delivery: 'after-run', id: `m-${n}` });
     open();
@@ -215,19 +215,19 @@ describe('a message that is sent while a run is going', () => {
     await thread.close();
   });
 
-  test('is refused where it asks for what can not be, with what would do', async () => {
+  test('is refused if it has an invalid combination of options, with a valid one', async () => {
     const { thread, open } = await walking();
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', delivery: 'after-run' }))).toMatch(
       /ends with its run.*conversation.*leave out `delivery: "after-run"`/,
     );
-    expect(await refusal(ask(thread, 'sendMessage', { input: 'x', model: 'other' }))).toMatch(/model hold.*a run is going on.*after-run/);
+    expect(await refusal(ask(thread, 'sendMessage', { input: 'x', model: 'other' }))).toMatch(/model apply.*a run is active.*after-run/);
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', delivery: 'soon' }))).toMatch(/`delivery` must be one of "next-turn"/);
     expect(await refusal(ask(thread, 'sendMessage', { input: 'x', correlationId: 'c-1' }))).toMatch(/no reply to "c-1" is waited for/);
     open();
     await story(thread);
   });
 
-  test('is taken in once by the id its sender gave it, however often and in whatever way it comes', async () => {
+  test('is taken in once by the id of its sender, however often and on whatever path it arrives', async () => {
     const { thread, said, open } = await walking();
     const first = await ask(thread, 'sendMessage', { input: 'Once.', id: 'm-1' });
     await ask(thread, 'sendMessage', { input: 'Once.', id: 'm-1' });
@@ -239,7 +239,7 @@ describe('a message that is sent while a run is going', () => {
     expect(ofType(told, 'agent.request.rejected')).toEqual([]);
   });
 
-  test('and that a run which ended did not take in is told to its sender as superseded', async () => {
+  test('and that a run did not take in before its end is reported to its sender as superseded', async () => {
     const { thread } = await walking();
     await ask(thread, 'sendMessage', { input: 'Too late.', id: 'm-1' });
     await thread.cancel();
@@ -250,7 +250,7 @@ describe('a message that is sent while a run is going', () => {
     expect(await receiptOf(thread, 'm-2')).toBeNull();
   });
 
-  test('and that a thread which was closed did not take in, too', async () => {
+  test('and that a thread did not take in before it was closed, too', async () => {
     const { thread } = await walking([say('there')], { mode: 'conversation' });
     await ask(thread, 'sendMessage', { input: 'Too late.', id: 'm-1', delivery: 'after-run' });
     await ask(thread, 'close', { cancel: true, reason: 'shop is shut' });
@@ -266,7 +266,7 @@ describe('a message that is sent while a run is going', () => {
 });
 
 describe('a cancel', () => {
-  test('[A113] during the last model call is followed, though that call would have ended the run', async () => {
+  test('[A113] during the last model call takes effect, although that call would have ended the run', async () => {
     const held = gate();
     const said = scene(() => held.opened.then(() => say('done')));
     const thread = await rig.client.start(agent, said);
@@ -279,7 +279,7 @@ describe('a cancel', () => {
     expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'no need' } });
   });
 
-  test('[A111][A112][A113] in the middle of a batch ends it: told once, with a terminal event, and the run rejects as cancelled', async () => {
+  test('[A111][A112][A113] in the middle of a batch ends it: recorded once, with a terminal event, and the run rejects as cancelled', async () => {
     const { thread } = await walking([say('there')], {}, [1, 2, 3]);
     await thread.cancel({ reason: 'turn back', by: 'dana' });
     const told = await story(thread);
@@ -292,7 +292,7 @@ describe('a cancel', () => {
     });
   });
 
-  test('of a run that is named and is not the one going on is refused by name', async () => {
+  test('of a named run that is not the current one is refused with a code', async () => {
     const { thread, open } = await walking();
     expect(await refusal(ask(thread, 'cancel', { runId: 'run_other' }))).toMatch(/run "run_other" is not going on in thread/);
     const { runId } = await thread.status();
@@ -313,7 +313,7 @@ describe('a cancel', () => {
     expectPaired(await thread.messages());
   });
 
-  test('that terminates the thread records nothing, so readers are told by the client', async () => {
+  test('that terminates the thread records nothing, so the client creates the terminal event for readers', async () => {
     const { thread } = await walking();
     await handleOf(thread).terminate('the plug was pulled');
     const last = [];
@@ -323,7 +323,7 @@ describe('a cancel', () => {
   });
 });
 
-test('[A106] a run that is over is not resurrected: neither by outputs, nor by a decision, nor by words in a one-shot thread', async () => {
+test('[A106] a run that has ended is not continued: neither by outputs, nor by a decision, nor by a message to a one-shot thread', async () => {
   const { thread } = await begin([say('there')]);
   await thread.result();
   for (const asked of [

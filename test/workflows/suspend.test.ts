@@ -40,7 +40,7 @@ async function suspended(replies: Reply[], options: { mode?: 'conversation'; age
 }
 const day = 24 * 3_600_000;
 
-test('[A118] a run whose tool says so rests: the model sees the result and says closing words without tools, and the run says how it is found', async () => {
+test('[A118] a run that a tool suspends waits: the model gets the result and writes closing words without tools, and the run has its correlation id', async () => {
   const { thread, requests } = await suspended([
     callTools([mailing('kim', { ttlMs: 3 * day, metadata: { about: 'paint' } })]),
     say('thanks'),
@@ -60,12 +60,12 @@ test('[A118] a run whose tool says so rests: the model sees the result and says 
   expect(typesOf(log).slice(-3)).toEqual(['agent.run.summarized', 'agent.run.suspended', 'agent.run.status.changed']);
   expect(await thread.status()).toMatchObject({ status: 'suspended', pending: [{ kind: 'reply', toolCallId: 'mail-kim' }] });
   expect((await thread.usage()).run?.outputTokens).toBeGreaterThan(0);
-  // The closing words were for whoever reads the log.
+  // The closing words are only in the log.
   expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
   await thread.cancel();
 });
 
-test('[A118] without a time of its own it waits for seven days; of several signals in one answer the first counts', async () => {
+test('[A118] without a duration of its own it waits for seven days; of several signals in one answer the first counts', async () => {
   const { thread, requests } = await suspended([callTools([mailing('kim'), mailing('lee', { ttlMs: 5_000 })]), say('thanks')]);
   const [event] = ofType(await logOf(thread), 'agent.run.suspended');
   expect(event?.data).toMatchObject({
@@ -77,7 +77,7 @@ test('[A118] without a time of its own it waits for seven days; of several signa
   await thread.cancel();
 });
 
-test('[A119] what it says before it rests streams like any answer, and the tool result is words, not a signal', async () => {
+test('[A119] the closing words stream like any answer, and the tool result is text, not a signal', async () => {
   const said = letters([callTools([mailing('kim')], 'I write to Kim.'), say('thanks')]);
   const thread = await rig.client.start(agent, said);
   const live = collect(thread.events());
@@ -91,7 +91,7 @@ test('[A119] what it says before it rests streams like any answer, and the tool 
   expect(typesOf(events)).toContain('agent.run.suspended');
 });
 
-test('[A120] a reply goes on with the whole history, in the same run, and the run may rest again', async () => {
+test('[A120] a reply continues the same run with the whole history, and the run may be suspended again', async () => {
   const { thread, requests, said } = await suspended([callTools([mailing('kim')]), callTools([mailing('lee')]), say('both said yes')]);
   await ask(thread, 'sendMessage', { input: 'Kim says yes.', correlationId: 'mail-kim', id: 'reply-1' });
   await until(
@@ -115,7 +115,7 @@ test('[A120] a reply goes on with the whole history, in the same run, and the ru
   expect(ofType(told, 'agent.run.status.changed').map(({ data }) => data.details)).toContain('Resumed by a reply.');
 });
 
-test('a reply to something else is refused by name, and the run rests on', async () => {
+test('a reply to something else is refused with a code, and the run stays suspended', async () => {
   const { thread } = await suspended([callTools([mailing('kim')]), say('thanks')]);
   expect(await refusal(ask(thread, 'sendMessage', { input: 'Hm.', correlationId: 'mail-lee' }))).toBe(
     `sendMessage: no reply to "mail-lee" is waited for in thread "${thread.id}"; one to "mail-kim" is`,
@@ -132,7 +132,7 @@ test('a reply to something else is refused by name, and the run rests on', async
   expect(JSON.stringify(await thread.messages())).not.toContain('Hm.');
 });
 
-test('where no reply comes in time the run expires, and says what it waited for', async () => {
+test('without a reply in time the run expires, with the correlation id', async () => {
   const said = letters([callTools([mailing('kim', { ttlMs: 300 })])]);
   const thread = await rig.client.start(agent, said);
   const told = await story(thread);
@@ -164,7 +164,7 @@ test('a conversation whose run expired takes the next message as a run of its ow
   await thread.close();
 });
 
-test('a cancel ends a run that rests, and a pause holds the reply back', async () => {
+test('a cancel ends a suspended run, and a pause holds the reply back', async () => {
   const first = await suspended([callTools([mailing('kim')]), say('thanks')]);
   await first.thread.cancel({ reason: 'settled' });
   expect((await story(first.thread)).at(-1)).toMatchObject({ type: 'thread.run.cancelled', data: { reason: 'settled' } });
@@ -178,7 +178,7 @@ test('a cancel ends a run that rests, and a pause holds the reply back', async (
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
 });
 
-test('a message for after the run does not wake it', async () => {
+test('a message for after the run does not continue it', async () => {
   const { thread } = await suspended([callTools([mailing('kim')]), say('thanks'), say('next')], { mode: 'conversation' });
   await ask(thread, 'sendMessage', { input: 'Something else.', delivery: 'after-run' });
   expect(await thread.status()).toMatchObject({ status: 'suspended', queued: 1 });
@@ -191,7 +191,7 @@ test('a message for after the run does not wake it', async () => {
   await thread.close();
 });
 
-test('closing words that can not be had do not keep the run from its rest', async () => {
+test('failed closing words do not prevent the suspension', async () => {
   const { thread } = await suspended([callTools([mailing('kim')]), say('thanks')], {
     agent: impatient,
     closing: fail(500, { message: 'out of words' }),
@@ -203,7 +203,7 @@ test('closing words that can not be had do not keep the run from its rest', asyn
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
 });
 
-test('a reply to a thread of many turns that was asleep is in the next request, whole', async () => {
+test('a reply to a suspended thread of many turns is in the next request, completely', async () => {
   const notes = Array.from({ length: 12 }, (_, n) => callTools([{ name: 'note', args: {}, id: `call_${n}` }]));
   const { thread, requests } = await suspended([...notes, callTools([mailing('kim')]), say('thanks')]);
   // Nothing of it is in memory any more: neither its workflow nor its transcript.

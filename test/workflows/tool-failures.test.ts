@@ -106,7 +106,7 @@ beforeAll(async () => {
 const steps = (...numbers: number[]): ScriptedCall[] => numbers.map((n) => ({ name: 'step', args: { n }, id: `call_${n}` }));
 const broken: ScriptedCall = { name: 'breaks', args: {}, id: 'call_broken' };
 
-/** One answer with these calls, then a last word; what came of it. */
+/** A run with one answer with these calls and a final answer; returns its result. */
 async function afterCalls(calls: ScriptedCall[], agent: Agent = lenient, mode: 'one-shot' | 'conversation' = 'one-shot') {
   const input = scene([callTools(calls), say('done')]);
   const thread = await rig.client.start(agent, input, { mode });
@@ -123,7 +123,7 @@ async function afterCalls(calls: ScriptedCall[], agent: Agent = lenient, mode: '
   };
 }
 
-test('[A50][A51][A52] behind a tool that fails the others run, each once; results come together, each with the id of its call', async () => {
+test('[A50][A51][A52] after a tool that fails the others run, each once; results are sent together, each with the id of its call', async () => {
   const { ran, results, requests, end } = await afterCalls([...steps(1), broken, ...steps(2)]);
   expect(ran).toEqual(['step 1', 'step 2']);
   expect(results.map((m) => [m.tool_call_id, m.content])).toEqual([
@@ -135,7 +135,7 @@ test('[A50][A51][A52] behind a tool that fails the others run, each once; result
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
 });
 
-test('[A53][A54] where the agent wants it so, the first tool that throws ends the run with its error, and those behind it never run', async () => {
+test('[A53][A54] if the agent sets it, the first tool that throws ends the run with its error, and the tools after it never run', async () => {
   for (const mode of ['one-shot', 'conversation'] as const) {
     const { thread, ran, end, outcomes, requests } = await afterCalls([...steps(1), broken, ...steps(2)], strict, mode);
     expect(ran).toEqual(['step 1']);
@@ -156,14 +156,14 @@ test('[A53][A54] where the agent wants it so, the first tool that throws ends th
   }
 });
 
-test('[A53] calls side by side end before the failure of one ends the run', async () => {
+test('[A53] concurrent calls end before the failure of one ends the run', async () => {
   const { ran, end, outcomes } = await afterCalls([broken, ...steps(1, 2)], wide);
   expect(ran.sort()).toEqual(['step 1', 'step 2']);
   expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'tool_failed' } });
   expect(outcomes).toHaveLength(3);
 });
 
-test('[A55][A56][A57] unknown tools and malformed arguments are failed results of their calls; or they end the run, where the agent wants it so', async () => {
+test('[A55][A56][A57] unknown tools and malformed arguments are failed results of their calls; or they end the run, if the agent sets it', async () => {
   const odd: [ScriptedCall, RegExp][] = [
     [{ name: 'nosuch', args: {}, id: 'call_odd' }, /Unknown tool 'nosuch'/],
     [{ name: 'step', rawArguments: '{"n": 1,', id: 'call_odd' }, /not valid JSON/],
@@ -198,17 +198,17 @@ test('[A58] malformed arguments in the history are sent as JSON that every serve
     expect(JSON.parse(sent)).toEqual({ malformed_arguments: '{"n": oops' });
   }
   expect(requestsOf(rig, input)).toHaveLength(3);
-  expect((await thread.messages())[1]).toMatchObject({ toolCalls: [{ arguments: '{"n": oops' }] });
+  expect((await thread.messages())[1]).toMatchObject({ content: [{ type: 'tool-call', arguments: '{"n": oops' }] });
   await thread.close();
 });
 
-test('[A78] where all tools of an answer fail, the run goes on with their errors', async () => {
+test('[A78] if all tools of an answer fail, the run continues with their errors', async () => {
   const { results, end } = await afterCalls([broken, { ...broken, id: 'call_broken2' }]);
   expect(results.map(textOf)).toEqual(['Error: boom', 'Error: boom']);
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
 });
 
-test('[A34][A60] what a failed tool says, with the body of the HTTP error behind it, reaches the model and is never empty', async () => {
+test('[A34][A60] the message of a failed tool, followed by the body of the HTTP error, reaches the model and is never empty', async () => {
   const { results } = await afterCalls([{ ...broken, args: { body: true } }]);
   expect(textOf(results[0])).toBe('Error: boom\n{"code":"E42","field":"orderId"}');
 });
@@ -218,8 +218,8 @@ test('[A66] null, undefined and nested objects are results like any other', asyn
   expect(results.map(textOf)).toEqual(['null', 'null', '{"deep":[{"a":[1,{"b":null}]}]}']);
 });
 
-describe('a tool that takes too long', () => {
-  test("[A49][A61][A62][A63][A65] is told to stop after the agent's time or its own, and the run goes on with the failure", async () => {
+describe('a tool that exceeds its timeout', () => {
+  test('[A49][A61][A62][A63][A65] is aborted after the timeout of the agent or its own, and the run continues with the failure', async () => {
     const { ran, results, end, outcomes } = await afterCalls(
       [{ name: 'slow', args: {}, id: 'call_slow' }, { name: 'slower', args: {}, id: 'call_slower' }, ...steps(1)],
       hurried,
@@ -231,7 +231,7 @@ describe('a tool that takes too long', () => {
     expect(end).toMatchObject({ type: 'thread.run.completed' });
   });
 
-  test('[A64] is told as a timeout and counted as one under its own name, also where it ends the run', async () => {
+  test('[A64] is recorded as a timeout and counted under its own name, even if it ends the run', async () => {
     for (const agent of [hurried, hurriedStrict]) {
       const { thread, told, end } = await afterCalls([{ name: 'slow', args: {} }], agent);
       expect(ofType(told, 'agent.tool.execution.completed')[0]?.data).toMatchObject({
@@ -246,7 +246,7 @@ describe('a tool that takes too long', () => {
   });
 });
 
-test('[A42] references of a JSON Schema, by path, by anchor and in circles, hold for the arguments and for what the model is told', async () => {
+test('[A42] references of a JSON Schema, by path, by anchor and circular, apply to the arguments and to the schema that the model gets', async () => {
   const { requests, results, ran } = await afterCalls(
     [
       { name: 'order', args: { item: { name: 'bike', parts: [{ name: 'wheel', parts: [{ nam: 'spoke' }] }] } } },
@@ -267,7 +267,7 @@ describe('tools that change', () => {
   const names = (request: { body: { tools?: { function: { name: string } }[] } } | undefined) =>
     request?.body.tools?.map((tool) => tool.function.name) ?? [];
 
-  test('[A46] a function that gives them is asked at every turn: what it gives now is what the model is told and what runs', async () => {
+  test('[A46] a function that provides them is called at every turn: its current tools are those that the model gets and that run', async () => {
     const second = defineTool({ name: 'second', description: 'Is there later.', input: z.object({}), execute: () => 'second ran' });
     const first = defineTool({
       name: 'first',
@@ -288,7 +288,7 @@ describe('tools that change', () => {
     expect(requests[2]?.body.messages.slice(-2).map(textOf)).toEqual(['second ran', expect.stringMatching(/Unknown tool 'first'/)]);
   });
 
-  test('that can not be had for a moment are asked for again', async () => {
+  test('that are temporarily unavailable are requested again', async () => {
     const input = scene([say('done')]);
     unavailable = 2;
     expect((await story(await rig.client.start(shaky, input))).at(-1)).toMatchObject({ type: 'thread.run.completed' });
@@ -296,7 +296,7 @@ describe('tools that change', () => {
     expect(requestsOf(rig, input).map(names)).toEqual([['step']]);
   });
 
-  test('[A68] what is added to a set, taken out and replaced holds from the next run on', async () => {
+  test('[A68] tools that are added to a set, removed and replaced apply from the next run on', async () => {
     const input = scene([say('one'), callTools([{ name: 'extra', args: {} }, ...steps(1)]), say('two')]);
     const thread = await rig.client.start(changing, input, { mode: 'conversation' });
     await story(thread);

@@ -27,7 +27,7 @@ async function work(kind: string, { n, behind }: z.output<typeof of>, ctx: ToolC
   note(ctx, `${kind}${n} ends`);
   return `${kind}${n}`;
 }
-/** What the thread has told so far of its calls: `started call_1`, `completed call_1`. */
+/** The events of the thread's calls so far: `started call_1`, `completed call_1`. */
 async function outcomesOf(threadId: string): Promise<string[]> {
   const log = await logOf(rig.client.attach(threadId));
   return log.flatMap((event) =>
@@ -115,7 +115,7 @@ beforeAll(async () => {
   });
 });
 
-/** One answer with these calls, then a last word; what came of it. */
+/** A run with one answer with these calls and a final answer; returns its result. */
 async function afterCalls(calls: ScriptedCall[], agent = byEffect) {
   const input = scene([callTools(calls), say('done')]);
   const thread = await rig.client.start(agent, input);
@@ -159,7 +159,7 @@ test('[A27][A28] fragments of several calls, interleaved on the wire, become who
   ]);
 });
 
-test('[A31] each call is said to start before it does, and to be done when it is, not after the batch', async () => {
+test('[A31] each call is reported as started before it starts, and as completed when it is, not after the batch', async () => {
   const { told, end, thread } = await afterCalls([
     // Each ends only once the log tells what comes before.
     { name: 'pure', args: { n: 1, behind: 'completed soon' }, id: 'late' },
@@ -170,7 +170,7 @@ test('[A31] each call is said to start before it does, and to be done when it is
   expect(ofType(told, 'agent.tool.execution.completed').map(({ data }) => data.status)).toEqual(['success', 'success']);
 });
 
-test("[A32][A35] a tool's text is told as it is, everything else as JSON, nothing as null", async () => {
+test('[A32][A35] the text of a tool is sent unchanged, everything else as JSON, undefined as null', async () => {
   const kinds = ['text', 'object', 'nothing', 'null'];
   const { results, thread } = await afterCalls(kinds.map((what) => ({ name: 'gives', args: { what }, id: `call_${what}` })));
   expect(results.map((m) => [m.tool_call_id, m.content])).toEqual([
@@ -184,7 +184,7 @@ test("[A32][A35] a tool's text is told as it is, everything else as JSON, nothin
   );
 });
 
-test('[A33][A34][B12][B14][B29] a tool that throws becomes a failed result with its words and its data, and the run goes on', async () => {
+test('[A33][A34][B12][B14][B29] a tool that throws becomes a failed result with its message and its data, and the run continues', async () => {
   const { results, completed, end } = await afterCalls([
     { name: 'breaks', args: { how: 'throw' } },
     { name: 'breaks', args: { how: 'http' } },
@@ -199,7 +199,7 @@ test('[A33][A34][B12][B14][B29] a tool that throws becomes a failed result with 
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
 });
 
-test('[A36][A37] sequentially, calls run strictly one after another in call order, also behind one that fails', async () => {
+test('[A36][A37] sequentially, calls run strictly one after another in call order, also after one that fails', async () => {
   const { thread, completed } = await afterCalls(
     [
       { name: 'pure', args: { n: 1 } },
@@ -213,7 +213,7 @@ test('[A36][A37] sequentially, calls run strictly one after another in call orde
   expect(completed.map(({ data }) => data.status)).toEqual(['success', 'failed', 'success', 'success']);
 });
 
-test('[A38] in parallel, calls overlap, results are told in call order, and one failure is its own affair', async () => {
+test('[A38] in parallel, calls overlap, results are sent in call order, and a failure affects only its own call', async () => {
   const { thread, results } = await afterCalls(
     [
       { name: 'once', args: { n: 1, behind: 'once2 ends' } },
@@ -226,7 +226,7 @@ test('[A38] in parallel, calls overlap, results are told in call order, and one 
   expect(results.map((m) => m.content)).toEqual(['once1', 'Error: no such order', 'once2']);
 });
 
-test("[B8] by effect, pure calls run side by side and the others one after another in the model's order", async () => {
+test('[B8] by effect, pure calls run concurrently and the others one after another in the order of the model', async () => {
   const { thread, results } = await afterCalls([
     { name: 'once', args: { n: 1, behind: 'pure4 ends' } },
     { name: 'pure', args: { n: 2, behind: 'keyed3 ends' } },
@@ -239,7 +239,7 @@ test("[B8] by effect, pure calls run side by side and the others one after anoth
   expect(results.map((m) => m.content)).toEqual(['once1', 'pure2', 'keyed3', 'pure4']);
 });
 
-test('[A40][B13][B26] an unknown tool becomes a failed result that names the tool, and the run goes on', async () => {
+test('[A40][B13][B26] an unknown tool becomes a failed result that names the tool, and the run continues', async () => {
   const { results, completed, told, end } = await afterCalls([
     { name: 'teleport', args: {} },
     { name: 'pure', args: { n: 1 } },
@@ -255,7 +255,7 @@ test('[A40][B13][B26] an unknown tool becomes a failed result that names the too
   expect(end).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test('[A41][B28] arguments that do not fit the schema are refused with every problem, before the tool runs', async () => {
+test('[A41][B28] arguments that do not match the schema are refused with every problem, before the tool runs', async () => {
   const { thread, results, completed, end } = await afterCalls([
     { name: 'once', args: { n: 'one', ms: 'long' } },
     { name: 'once', args: {} },
@@ -267,7 +267,7 @@ test('[A41][B28] arguments that do not fit the schema are refused with every pro
   expect(end).toMatchObject({ type: 'thread.run.completed' });
 });
 
-test('[A43][B11][B27] malformed JSON arguments become a tool error the model can repair, and are kept as it wrote them', async () => {
+test('[A43][B11][B27] malformed JSON arguments become a tool error that the model can correct, and are kept as it wrote them', async () => {
   const rawArguments = '{"n": 1,';
   const input = scene([
     callTools([{ name: 'once', rawArguments, id: 'bad' }]),
@@ -307,7 +307,7 @@ test('[A13] an answer that is cut in the middle of its calls fails the run, and 
   expect(await thread.messages()).toMatchObject([{ role: 'user' }, { role: 'assistant' }, { role: 'tool', isError: true }]);
 });
 
-test('[A47] without tools the request has neither tools nor a list of none', async () => {
+test('[A47] without tools the request has neither tools nor an empty list', async () => {
   const input = scene([say('hi')]);
   await story(await rig.client.start(toolless, input));
   const body = requestsOf(rig, input)[0]?.body ?? {};
@@ -320,7 +320,7 @@ test('[A39] an answer without calls runs no tool', async () => {
   expect(typesOf(told).filter((type) => type.startsWith('agent.tool') || type.includes('tool_call'))).toEqual([]);
 });
 
-test('[A48][B149] a tool is given who it works for, and what the worker has for it, made once a call', async () => {
+test('[A48][B149] a tool gets the thread and run that it works for, and the dependencies of the worker, created once per call', async () => {
   seen.length = 0;
   const { thread, results, told } = await afterCalls([{ name: 'context', args: {}, id: 'call_ctx' }]);
   const [ctx] = seen;
@@ -331,7 +331,7 @@ test('[A48][B149] a tool is given who it works for, and what the worker has for 
   expect(JSON.parse(String(results[0]?.content))).toMatchObject({ same: true, workspace: '/tmp', attempt: 1 });
 });
 
-test('a throw of a keyed tool is tried again with the same key, as often as the tool allows', async () => {
+test('a keyed tool that throws is retried with the same key, as often as the tool allows', async () => {
   seen.length = 0;
   const { completed } = await afterCalls([{ name: 'flaky', args: {} }]);
   expect(seen.map((ctx) => ctx.attempt)).toEqual([1, 2, 3]);
@@ -339,13 +339,13 @@ test('a throw of a keyed tool is tried again with the same key, as often as the 
   expect(completed[0]?.data).toMatchObject({ status: 'success', attempts: 3, output: 'at last' });
 });
 
-test('a tool that takes too long is told to stop, and the model is told', async () => {
+test('a tool that exceeds its timeout is aborted, and the model is informed', async () => {
   const { completed, results } = await afterCalls([{ name: 'slow', args: {} }]);
   expect(completed[0]?.data).toMatchObject({ status: 'timed-out', error: { name: 'ToolTimeoutError' } });
   expect(results[0]?.content).toMatch(/timed out after 200 ms/);
 });
 
-test('calls without an id, or with one that was used before, get ids of their own', async () => {
+test('calls without an id, or with one that was used before, get new ids', async () => {
   const input = scene([
     callTools([
       { name: 'pure', args: { n: 1 }, id: 'call_1' },
@@ -366,7 +366,7 @@ test('calls without an id, or with one that was used before, get ids of their ow
   ).toEqual(['pure1', 'pure2', 'pure3']);
 });
 
-test('calls beyond the limit of tool calls are not executed, and the run says which limit ended it', async () => {
+test('calls that exceed the limit of tool calls are not executed, and the run names the limit that ended it', async () => {
   const { thread, completed, end } = await afterCalls(
     [1, 2, 3].map((n) => ({ name: 'once', args: { n } })),
     frugal,
@@ -379,7 +379,7 @@ test('calls beyond the limit of tool calls are not executed, and the run says wh
   });
 });
 
-test('[B146] a call that is repeated is executed again', async () => {
+test('[B146] a repeated call is executed again', async () => {
   const again = () => callTools([{ name: 'once', args: { n: 7 } }]);
   const thread = await rig.client.start(byEffect, scene([again(), again(), say('done')]));
   await story(thread);

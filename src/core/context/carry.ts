@@ -1,11 +1,11 @@
 import { excerpt } from '../json';
-import { type Message, textOf } from '../message';
+import { type Message, textOf, withText } from '../message';
 
 export interface Fitted {
   messages: Message[];
   prunedOutputs: number;
   droppedMessages: number;
-  /** Of the result, as UTF-8 JSON. */
+  /** Size of the resulting messages as UTF-8 JSON. */
   bytes: number;
 }
 
@@ -14,10 +14,10 @@ const cleared = '[Old tool result content cleared]';
 const smallOutput = 200;
 
 /**
- * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message
- * (what the thread is for), the last one (what is being done) and the newest turn stay; a call and its results go together or not at all.
- * With `cut` even the texts that stay are shortened: for where the alternative is to lose the thread.
- * Returns undefined where it fits as it is.
+ * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message (the
+ * purpose of the thread), the last one (the current request) and the newest turn stay. A call and its results are dropped together.
+ * With `cut`, the remaining texts are shortened too, for cases in which the thread would otherwise be lost.
+ * Returns undefined if the transcript fits unchanged.
  */
 export function fit(messages: readonly Message[], maxBytes: number, { cut = false } = {}): Fitted | undefined {
   const sizes = messages.map(bytesOf);
@@ -28,7 +28,7 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
   let prunedOutputs = 0;
   for (let i = 0; i < kept.length && bytes > maxBytes; i++) {
     const message = kept[i];
-    if (message?.role !== 'tool' || (sizes[i] ?? 0) <= smallOutput) continue;
+    if (message?.role !== 'tool' || bytesOf(message.content) <= smallOutput) continue;
     const short: Message = { ...message, content: cleared };
     bytes += bytesOf(short) - (sizes[i] ?? 0);
     kept[i] = short;
@@ -50,7 +50,7 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
   return { messages: kept, prunedOutputs, droppedMessages, bytes };
 }
 
-/** Where the block that begins at `start` ends: one message, or an answer with the results of its calls. */
+/** Returns the end of the block that begins at `start`: one message, or an answer with the results of its calls. */
 function endOfBlock(messages: readonly Message[], start: number): number {
   let end = start + 1;
   while (messages[end]?.role === 'tool') end += 1;
@@ -60,33 +60,46 @@ function endOfBlock(messages: readonly Message[], start: number): number {
 /** Texts this short are not worth cutting. */
 const shortText = 2_000;
 
-/** Halves the longest text again and again, in place, until all fits or all are short. Returns the bytes then. */
+/** Halves the longest text repeatedly, in place, until all messages fit or all texts are short. Returns the size then. */
 function cutTexts(messages: Message[], before: number, maxBytes: number): number {
   let bytes = before;
   while (bytes > maxBytes) {
-    const sizes = messages.map((m) => bytesOf(m.content));
+    const sizes = messages.map(cuttableBytes);
     const at = sizes.indexOf(Math.max(...sizes));
     const message = messages[at];
     if (!message || (sizes[at] ?? 0) <= shortText) break;
-    const text = typeof message.content === 'string' ? message.content : textOf(message.content);
-    const short = { ...message, content: text === '' ? '[Image cleared]' : excerpt(text, Math.ceil(text.length / 2)) } as Message;
+    const short = cutMessage(message);
     bytes += bytesOf(short) - bytesOf(message);
     messages[at] = short;
   }
   return bytes;
 }
 
+/** Size of a message without an answer's calls, which must stay complete. */
+function cuttableBytes(message: Message): number {
+  return bytesOf(message.role === 'assistant' ? message.content.filter(({ type }) => type !== 'tool-call') : message.content);
+}
+
+function cutMessage(message: Message): Message {
+  const text = textOf(message.content);
+  const short = excerpt(text, Math.ceil(text.length / 2));
+  if (message.role !== 'assistant') return { ...message, content: text === '' ? '[Image or file cleared]' : short };
+  // The provider's other parts, such as signatures, are not valid for a text that was cut.
+  const calls = message.content.filter(({ type }) => type === 'tool-call');
+  return { ...message, content: withText(calls, short) };
+}
+
 export function bytesOf(value: unknown): number {
   return utf8Length(JSON.stringify(value) ?? '');
 }
 
-/** Bytes of a text in UTF-8, without an encoder: the workflow sandbox has none. */
+/** Number of UTF-8 bytes of a text. The workflow sandbox has no encoder. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code > 0x7f) bytes += code > 0x7ff ? 2 : 1;
-    // A pair of surrogates is four bytes; one alone is written as the three of the replacement character.
+    // A surrogate pair takes four bytes; a lone surrogate is written as the replacement character, which takes three.
     if (code >= 0xd800 && code <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) i += 1;
   }
   return bytes;

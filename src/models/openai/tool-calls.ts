@@ -1,55 +1,63 @@
 import { bounds } from '../../core/bounds';
-import { isObject, JsonNesting, parseObject } from '../../core/json';
+import { isObject, type Json, JsonNesting, parseObject } from '../../core/json';
 import type { ToolCall } from '../../core/message';
-import { LimitExceeded } from '../limit-exceeded';
 import type { ModelDelta } from '../model';
+import { LimitExceeded } from '../wire/limit-exceeded';
 
 interface Draft extends ToolCall {
-  /** The index on the wire, or the place it would have had. */
+  /** The index in the stream, or the index that it would have had. */
   index: number;
-  /** Of the arguments. */
+  /** The nesting of the arguments so far. */
   nesting: JsonNesting;
-  /** Whether the arguments are an object, once they may be. */
+  /** Whether the arguments are a JSON object; set once they are complete. */
   isWhole?: boolean;
   extra?: unknown;
   extraChars: number;
 }
 
+/**
+ * Some compatible servers attach data to a tool call that must be sent back with it (Gemini's thought signatures). Without it they reject the
+ * next request.
+ */
+export const extraField = 'extra_content';
+
+export type ToolCallDelta = Extract<ModelDelta, { type: 'tool-call' }>;
+
 export interface ToolCallAssembly {
-  /** Takes one entry of `delta.tool_calls`; what it adds, as a delta for the eye. Throws `LimitExceeded`. */
-  take(fragment: unknown): ModelDelta | undefined;
-  /** Characters of all arguments so far. */
+  /** Takes one entry of `delta.tool_calls`. Returns what it adds, if anything, as a delta to show. Throws `LimitExceeded`. */
+  take(fragment: unknown): ToolCallDelta | undefined;
+  /** The number of characters of all arguments so far. */
   size(): number;
-  calls(): ToolCall[];
-  /** What the server hung on each call, in the order of `calls`. */
-  extras(): unknown[];
+  /** The calls; data that the server attached to a call is its `opaque`. */
+  calls(): (ToolCall & { opaque?: Json })[];
 }
 
 /**
- * Puts tool calls together from their fragments. By the book each call has an index, its id and name come first and whole, its arguments in pieces.
- * Servers also leave out the index or the id, repeat id and name with every piece, split them, or give all parallel calls the index 0.
- * `names` are the tools the model was given: they tell a repeated name from the second half of one.
+ * Assembles tool calls from their fragments. By the specification, each call has an index, its id and name come first and complete, and its
+ * arguments in pieces. Servers also leave out the index or the id, repeat id and name with every piece, split them, or give all parallel calls
+ * the index 0. `names` are the tools sent to the model: they distinguish a repeated name from the second half of one.
  */
 export function assembleToolCalls(names: readonly string[]): ToolCallAssembly {
   const drafts: Draft[] = [];
   let size = 0;
 
-  function take(fragment: unknown): ModelDelta | undefined {
+  function take(fragment: unknown): ToolCallDelta | undefined {
     if (!isObject(fragment)) return undefined;
     const fn = isObject(fragment.function) ? fragment.function : {};
     const piece = { index: indexOf(fragment.index), id: text(fragment.id), name: text(fn.name), arguments: argumentsText(fn.arguments) };
     const draft = find(piece) ?? begin(piece.index);
     const before = { id: draft.id, name: draft.name };
-    // Id and name are complete once arguments have begun: what comes of them later is repetition.
+    // Id and name are complete once arguments have begun; later ones are repetitions.
     if (draft.arguments === '') {
-      // What is longer than any id or name shows by one character more.
+      // One character above the limit is enough to detect an id or name that is too long.
       if (piece.id !== draft.id) draft.id = (draft.id + piece.id).slice(0, bounds.callIdChars + 1);
       if (!isRepeated(draft.name, piece.name)) draft.name = (draft.name + piece.name).slice(0, bounds.callNameChars + 1);
     }
     draft.arguments += piece.arguments;
     draft.nesting.add(piece.arguments);
     size += piece.arguments.length;
-    if (fragment.extra_content !== undefined) keepExtra(draft, fragment.extra_content);
+    if (fragment[extraField] !== undefined) keepExtra(draft, fragment[extraField]);
+    if (draft.id === before.id && draft.name === before.name && piece.arguments === '') return undefined;
     return {
       type: 'tool-call',
       index: drafts.indexOf(draft),
@@ -59,7 +67,7 @@ export function assembleToolCalls(names: readonly string[]): ToolCallAssembly {
     };
   }
 
-  /** The call a fragment continues; `undefined` when it begins a new one. */
+  /** The call that a fragment continues; `undefined` if it begins a new one. */
   function find(piece: { index?: number; id: string; name: string }): Draft | undefined {
     const last = piece.index === undefined ? drafts.at(-1) : drafts.findLast((draft) => draft.index === piece.index);
     if (!last) return undefined;
@@ -71,7 +79,7 @@ export function assembleToolCalls(names: readonly string[]): ToolCallAssembly {
       const complete = last.arguments !== '' && (piece.name !== last.name || isComplete(last));
       return anotherId || complete ? undefined : last;
     }
-    // A second call under an index that is taken. Before the arguments it is a split id and name.
+    // A second call with the same index. Before the arguments begin, it is a split id and name.
     return anotherId && last.arguments !== '' ? undefined : last;
   }
 
@@ -87,24 +95,34 @@ export function assembleToolCalls(names: readonly string[]): ToolCallAssembly {
     draft.extra = extra;
     draft.extraChars = JSON.stringify(extra).length;
     const all = drafts.reduce((sum, { extraChars }) => sum + extraChars, 0);
-    if (all > bounds.opaqueChars) throw new LimitExceeded('what it wants to see again', bounds.opaqueChars, 'characters of JSON');
+    if (all > bounds.opaqueChars) throw new LimitExceeded('its opaque data', bounds.opaqueChars, 'characters of JSON');
   }
 
   function isRepeated(name: string, piece: string): boolean {
     return piece === name && !names.some((known) => known.startsWith(name + piece));
   }
 
-  // A stable sort: calls under one index stay in the order in which they came.
-  const inOrder = () => drafts.toSorted((a, b) => a.index - b.index);
+  // A stable sort: calls with the same index stay in their order of arrival.
+  const inOrder = () => drafts.filter(saysSomething).toSorted((a, b) => a.index - b.index);
   return {
     take,
     size: () => size,
-    calls: () => inOrder().map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
-    extras: () => inOrder().map(({ extra }) => extra),
+    calls: () =>
+      inOrder().map(({ id, name, arguments: args, extra }) => ({
+        id,
+        name,
+        arguments: args,
+        ...(extra !== undefined && { opaque: { [extraField]: extra as Json } }),
+      })),
   };
 }
 
-/** Whether the arguments are an object that has ended. This is asked with each piece, so they are parsed only once. */
+/** Some servers write every field of a message, including an empty `function_call`. */
+function saysSomething({ id, name, arguments: args, extra }: Draft): boolean {
+  return id !== '' || name !== '' || args !== '' || extra !== undefined;
+}
+
+/** Whether the arguments are a complete object. Called for each piece, so the result is cached. */
 function isComplete(draft: Draft): boolean {
   if (!draft.nesting.hasEnded) return false;
   draft.isWhole ??= parseObject(draft.arguments) !== undefined;

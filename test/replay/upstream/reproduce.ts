@@ -44,7 +44,7 @@ async function reproduce(until: number): Promise<void> {
     activities: { note: () => sleep(Math.random() * 20) },
     // Fewer than there are workflows: they are evicted and replayed all the time.
     maxCachedWorkflows: 3,
-    // Few tasks at once, so that tasks wait and queries are answered before them; and a sticky queue that gives up soon.
+    // Few concurrent tasks, so that tasks wait and queries are answered before them; and a sticky queue with a short timeout.
     ...(updates && { maxConcurrentWorkflowTaskExecutions: 3, stickyQueueScheduleToStartTimeout: '100ms' }),
   });
   const total = { tasks: 0, wrong: 0, executions: 0, diverged: 0 };
@@ -83,7 +83,7 @@ async function queriedToItsEnd(handle: WorkflowHandle): Promise<void> {
     }
   };
   const reader = ask();
-  // One that does not replay is stuck for good.
+  // A workflow that does not replay is stuck permanently.
   await Promise.race([handle.result(), sleep(roundMs)]);
   isOver = true;
   await reader;

@@ -1,10 +1,9 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { defineAgent, defineTool, type ToolContext } from 'longhaul';
 import { z } from 'zod';
-import { defineAgent } from '../../../src/agents';
-import { defineTool, type ToolContext } from '../../../src/tools';
 
-/** One line of the file `trace` in the workspace: what a tool did to the world. */
+/** One line of the file `trace` in the workspace, which records the effect of a tool. */
 export interface Trace {
   thread: string;
   tool: string;
@@ -15,7 +14,7 @@ export interface Trace {
   at: number;
 }
 
-/** Leaves its trace, and waits in the middle for as long as the test has put up a file that says so. */
+/** Writes its trace, and waits in the middle as long as a file of the test exists. */
 async function act(tool: string, ctx: ToolContext): Promise<string> {
   const leave = (what: Trace['what']) => {
     const trace: Trace = {

@@ -1,10 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defineAgent, defineTool } from 'longhaul';
 import { z } from 'zod';
-import { defineAgent } from '../../../src/agents';
-import { defineTool } from '../../../src/tools';
 
-/** Leaves a line in the file `paid` of the workspace, by which a test counts how often it was carried out. */
+/** Appends a line to the file `paid` of the workspace, so that a test can count its executions. */
 const pay = defineTool({
   name: 'pay',
   description: 'Pays.',

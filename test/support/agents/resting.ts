@@ -1,10 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { askHuman, defineAgent, defineTool, suspend, type ToolContext } from 'longhaul';
 import { z } from 'zod';
-import { defineAgent } from '../../../src/agents';
-import { askHuman, defineTool, suspend, type ToolContext } from '../../../src/tools';
 
-/** Leaves a line in the workspace, by which a test in another process counts. */
+/** Appends a line to a file in the workspace, so that a test in another process can count its executions. */
 function did(name: string, ctx: ToolContext): string {
   appendFileSync(join(ctx.workspace, 'did'), `${ctx.threadId} ${name}\n`);
   return `${name} done`;
@@ -12,7 +11,7 @@ function did(name: string, ctx: ToolContext): string {
 
 const input = z.object({});
 
-/** An agent that rests in every way there is. */
+/** An agent whose runs wait in every way there is. */
 export const resting = defineAgent({
   name: 'resting',
   model: 'test-model',

@@ -1,0 +1,33 @@
+import type { Agents } from '../../agents/registry';
+import type { AgentFacts, Limits } from '../../core/agent';
+import type { Prices } from '../../models/prices';
+import type { Models } from '../../models/registry';
+import type { StreamBus } from '../../stream/stream-bus';
+import type { Dependencies } from '../../tools/defining/define-tool';
+import type { DecisionVerifier } from '../verify-decision';
+import type { TranscriptCache } from './transcript-cache';
+
+/** What the activities of one worker share. */
+export interface ActivityDependencies {
+  agents: Agents;
+  models: Models;
+  prices: Prices;
+  /** Default limits, for each limit that an agent does not set. */
+  limits: Limits;
+  bus: StreamBus;
+  transcripts: TranscriptCache;
+  /** The absolute path of the workspace of agents that set none. */
+  workspace: string;
+  /** The dependencies that tools get through `ctx.resolve`. */
+  dependencies: Dependencies;
+  /** Milliseconds until another worker takes over a step of a worker that died. It determines the heartbeat timeout. */
+  takeoverMs: number;
+  /** How often heartbeats contain the growing text, in milliseconds; unset means never. */
+  liveTextMs?: number;
+  /** Whether the namespace has our search attributes. Checked once, when the worker starts. */
+  searchAttributes: boolean;
+  /** If set, decisions must have a signature that it accepts. */
+  verifier?: DecisionVerifier;
+  /** When threads continue as new, if not at the default. */
+  carryAfter?: AgentFacts['carryAfter'];
+}

@@ -1,0 +1,243 @@
+import type { Thread } from '../../client';
+import { limitNames } from '../../core/agent';
+import { argumentLines, type Room } from '../../core/argument-lines';
+import type { PendingCall } from '../../core/event';
+import { parseObject } from '../../core/json';
+import { lineOf } from '../exit';
+import { choices, optionsOf, type Question, questionOf, rulesWords, whomWords } from '../views/render-people';
+import { type Part, paint, Styled, styled } from '../views/styled';
+import { minute } from '../views/words';
+import { type Approvals, hasVoted, isFor, stillPending } from './approvals';
+import { NoAnswer, type Prompt } from './prompt';
+
+export interface Person {
+  prompt: Prompt;
+  write(text: Styled): void;
+  /** The columns of the terminal that this writes to, if it is one. */
+  columns?: number | undefined;
+  /** Who decides (for the log), and in which groups. */
+  by?: string;
+  groups?: string[];
+  /** Called when the person has left (end of input), or an answer could not be sent. */
+  onGone(error: unknown): void;
+}
+
+/** A key that can't be a call's id, because ids have no control characters. */
+const paused = '\0';
+
+/** Asks the person at the terminal, one question after another, while events continue. */
+export function askPerson(thread: Thread, asker: Person): Approvals {
+  const { columns } = asker;
+  // Untrusted text is wrapped here and not by the terminal, so that none of its rows looks like one of ours.
+  const person: Person = { ...asker, write: (text) => asker.write(text.fit(columns)) };
+  const open = new Map<string, AbortController>();
+  let queue: Promise<void> = Promise.resolve();
+  const ask = (id: string, question: (signal: AbortSignal) => Promise<void>) => {
+    if (open.has(id)) return;
+    const withdrawn = new AbortController();
+    open.set(id, withdrawn);
+    queue = queue
+      .then(() => (withdrawn.signal.aborted ? undefined : question(withdrawn.signal)))
+      .catch((error) => (withdrawn.signal.aborted ? undefined : person.onGone(error)))
+      .finally(() => open.get(id) === withdrawn && open.delete(id));
+  };
+  return {
+    async offer(pending) {
+      for (const call of await stillPending(thread, pending)) {
+        // Skip outputs, which are not typed in; calls for other people; and calls that this person has already approved.
+        if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
+        // A signed decision needs a key.
+        if (call.signed && !thread.client.options.signer) continue;
+        ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
+      }
+      return 'answering';
+    },
+    async paused() {
+      const { paused: why } = await thread.status();
+      if (why) ask(paused, (signal) => askToResume({ thread, signal, ...person }));
+      return 'answering';
+    },
+    decided: (id) => open.get(id)?.abort(),
+    resumed: () => open.get(paused)?.abort(),
+  };
+}
+
+interface Asking extends Omit<Person, 'onGone'> {
+  thread: Thread;
+  call: PendingCall;
+  signal: AbortSignal;
+}
+
+/** Asks the question until it is answered. If the thread refuses an answer, prints why and asks again. */
+async function untilAnswered(asking: Asking): Promise<void> {
+  const { thread, call, write, prompt, signal } = asking;
+  await prompt.ready(signal);
+  write(introductionTo(call));
+  for (;;) {
+    try {
+      if (await answers[call.kind](asking)) return;
+    } catch (error) {
+      if (error instanceof NoAnswer || (error as { code?: string }).code !== 'request-refused') throw error;
+      write(styled`${paint.red(lineOf(error))}\n`);
+      if ((await stillPending(thread, [call])).length === 0) return;
+    }
+  }
+}
+
+/** Each returns whether an answer was given. */
+const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>> = {
+  approval: decide,
+  question: answerQuestion,
+  limit: decideLimit,
+  reply,
+  output: () => Promise.resolve(true),
+};
+
+async function decide(asking: Asking): Promise<boolean> {
+  const { thread, call, prompt, signal, write } = asking;
+  const { toolCallId: id } = call;
+  const cut = argumentLines(call.arguments, room).left > 0;
+  const choices = paint.dim(`[y]es, [n]o, no and [s]top, [e]dit, [r]emember${cut ? ', [v]iew all of it' : ''}`);
+  const answer = (await prompt.ask(styled`Run ${paint.bold(call.name)}? ${choices} `, signal)).trim().toLowerCase();
+  if (isOne(answer, 'view')) {
+    write(argumentsOf(call));
+    return false;
+  }
+  if (isOne(answer, 'yes')) {
+    await thread.approve(id, { ...who(asking), ...asShown(call) });
+    return true;
+  }
+  if (isOne(answer, 'no') || isOne(answer, 'stop')) {
+    const stop = isOne(answer, 'stop');
+    const reason = (await prompt.ask(styled`Why not? The reason is sent to the agent (Enter: no reason) `, signal)).trim();
+    await thread.reject(id, { ...who(asking), ...(reason && { reason }), ...(stop && { stop }) });
+    return true;
+  }
+  if (isOne(answer, 'edit')) {
+    const edited = parseObject(await prompt.ask(styled`Arguments as one line of JSON: `, signal));
+    if (edited) {
+      await thread.approve(id, { ...who(asking), ...asShown(call), arguments: edited });
+      return true;
+    }
+    write(styled`That is not a JSON object; nothing was changed.\n`);
+  }
+  return isOne(answer, 'remember') && remember(asking);
+}
+
+async function remember(asking: Asking): Promise<boolean> {
+  const { thread, call, prompt, signal, write } = asking;
+  const rules = rulesWords(call.remember ?? [{ tool: call.name }]);
+  write(styled`Yes, and ${paint.bold(rules)} needs no approval from now on:\n`);
+  const question = styled`in this [t]hread, or in all threads of this [a]gent? (Enter: back) `;
+  const answer = (await prompt.ask(question, signal)).trim().toLowerCase();
+  const scope = isOne(answer, 'thread') ? 'thread' : isOne(answer, 'agent') ? 'agent' : undefined;
+  if (!scope) return false;
+  await thread.approve(call.toolCallId, { ...who(asking), ...asShown(call), remember: scope });
+  return true;
+}
+
+async function answerQuestion(asking: Asking): Promise<boolean> {
+  const { thread, call, prompt, signal, write } = asking;
+  const options = optionsOf(call.arguments);
+  const whole = questionOf(call);
+  const shown = questionOf(call, room);
+  const cut = shown.left > 0;
+  const how = options.length > 0 ? 'A number, or words of your own' : 'Your answer';
+  for (let seen = !cut; ; ) {
+    const answer = (await prompt.ask(styled`${how}${cut ? paint.dim(' ([v]iew all of it)') : ''}: `, signal)).trim();
+    if (answer === '') continue;
+    const at = /^\d+$/.test(answer) ? Number(answer) - 1 : -1;
+    const chosen = options[at];
+    // Two options may differ only in the part that was cut.
+    if ((cut && isOne(answer.toLowerCase(), 'view')) || (!seen && shown.options[at] !== whole.options[at])) {
+      write(asked(whole));
+      seen = true;
+      continue;
+    }
+    write(styled`The agent gets: ${chosen ?? answer}\n`);
+    await thread.answer(call.toolCallId, chosen ?? answer, who(asking));
+    return true;
+  }
+}
+
+async function decideLimit(asking: Asking): Promise<boolean> {
+  const { thread, call, prompt, signal } = asking;
+  const words = paint.dim('[y]es (as much again), a number, [n]o');
+  const answer = (
+    await prompt.ask(styled`Allow more ${paint.bold(limitNames.find((name) => name === call.name) ?? 'of it')}? ${words} `, signal)
+  )
+    .trim()
+    .toLowerCase();
+  const more = Number(answer);
+  if (isOne(answer, 'yes')) await thread.approve(call.toolCallId, who(asking));
+  else if (isOne(answer, 'no')) await thread.reject(call.toolCallId, who(asking));
+  else if (answer !== '' && more > 0) await thread.approve(call.toolCallId, { ...who(asking), more });
+  else return false;
+  return true;
+}
+
+async function reply({ thread, call, prompt, signal }: Asking): Promise<boolean> {
+  const words = (await prompt.ask(styled`Your reply: `, signal)).trim();
+  if (words === '') return false;
+  await thread.send(words, { correlationId: call.toolCallId });
+  return true;
+}
+
+async function askToResume({ thread, prompt, signal, by }: Omit<Asking, 'call'>): Promise<void> {
+  for (;;) {
+    const answer = (await prompt.ask(styled`It is paused. ${paint.dim('[r]esume, or keep [w]atching')} `, signal)).trim().toLowerCase();
+    if (isOne(answer, 'watch')) return;
+    if (!isOne(answer, 'resume')) continue;
+    try {
+      await thread.resume({ ...(by && { by }) });
+    } catch (error) {
+      // Somebody else has already resumed it.
+      if ((error as { code?: string }).code !== 'request-refused') throw error;
+    }
+    return;
+  }
+}
+
+function who({ by, groups }: Pick<Person, 'by' | 'groups'>): { by?: string; groups?: string[] } {
+  return { ...(by && { by }), ...(groups && { groups }) };
+}
+
+/** The word, or its first letter. */
+function isOne(answer: string, word: string): boolean {
+  return answer === word || answer === word[0];
+}
+
+function introductionTo(call: PendingCall): Styled {
+  const about = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
+  const whom = about ? styled` ${paint.dim(`(${about})`)}` : '';
+  switch (call.kind) {
+    case 'question':
+      return asked(questionOf(call, room), whom);
+    case 'limit':
+      return styled`${paint.yellow(`? ${call.reason ?? `The limit of ${call.name} is reached.`}`)}\n`;
+    case 'reply':
+      return styled`${paint.yellow(`The run waits until someone replies${call.dueAt ? `, ${minute(call.dueAt)} at the latest` : ''}.`)}\n`;
+    default: {
+      const reason = call.reason ? `: ${call.reason}` : '';
+      return styled`${paint.yellow(`The agent asks to run ${call.name}${reason}`)}${whom}\n${argumentsOf(call, room)}`;
+    }
+  }
+}
+
+/** The room above the question. Longer text is shown on request. */
+const room = { lines: 40, chars: 4_000 };
+
+function asked(question: Question, whom: Part = ''): Styled {
+  const rows = choices(question, (i) => `${i + 1}  `).map((row) => styled`    ${row}\n`);
+  return styled`${paint.yellow(`The agent asks: ${question.question}`)}${whom}\n${Styled.join(rows)}`;
+}
+
+/** The arguments as the tool receives them, in the order of its schema. */
+function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {
+  return Styled.join(argumentLines(args, within).lines.map((text) => styled`    ${Styled.lines(text)}\n`));
+}
+
+/** Approves only what was on the screen. */
+function asShown({ digest }: PendingCall): { expect?: string } {
+  return digest ? { expect: digest } : {};
+}

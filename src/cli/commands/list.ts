@@ -1,0 +1,24 @@
+import { styled } from '../views/styled';
+import { table } from '../views/table';
+import { note, print, printJson } from '../views/terminal';
+import { withClient } from './connect';
+
+/** Prints threads, newest first. */
+export async function list({ query, limit, json }: { query?: string; limit: number; json?: boolean }): Promise<void> {
+  const threads = await withClient({}, (client) => client.list({ limit, ...(query && { query }) }));
+  if (json) {
+    for (const thread of threads) printJson(thread);
+    return;
+  }
+  if (threads.length === 0)
+    return note(query ? styled`No thread matches the filter.` : styled`There are no threads. Start one with: longhaul run "…"`);
+  const rows = threads.map(({ id, agent, status, execution, pendingTool, startedAt }) => ({
+    cells: [
+      id,
+      agent,
+      `${status ?? execution.toLowerCase()}${pendingTool ? ` (${pendingTool})` : ''}`,
+      startedAt.toISOString().slice(0, 19).replace('T', ' '),
+    ],
+  }));
+  print(table(['THREAD', 'AGENT', 'STATUS', 'STARTED (UTC)'], rows, process.stdout.columns));
+}

@@ -1,0 +1,178 @@
+import type { LonghaulClient, Thread } from '../../client';
+import type { Receipt } from '../../contract/requests';
+import type { PendingCall } from '../../core/event';
+import { isObject } from '../../core/json';
+import { UsageError } from '../exit';
+import { questionParts, whomWords } from '../views/render-people';
+import { paint, Styled, styled } from '../views/styled';
+import { note } from '../views/terminal';
+import { commandLine } from './answer-hint';
+import { agreedWords } from './approvals';
+import { withClient } from './connect';
+import { givenText } from './given-text';
+
+// Each command sends a request to a thread and prints that it was accepted. If it is refused, the command prints why and exits with 1.
+
+interface By {
+  by?: string;
+  reason?: string;
+}
+
+interface Who {
+  by?: string;
+  group?: string[];
+}
+
+interface Decision extends By, Who {}
+
+export async function send(threadId: string, words: string, options: { now?: boolean; afterRun?: boolean; id?: string }): Promise<void> {
+  const { now, afterRun, id } = options;
+  const delivery = now ? ('now' as const) : afterRun ? ('after-run' as const) : undefined;
+  const message = await givenText(words, 'the message');
+  await request(threadId, styled`The message was accepted.`, (thread) =>
+    thread.send(message, { ...(delivery && { delivery }), ...(id && { id }) }),
+  );
+}
+
+export async function reply(correlationId: string, words: string, { id }: { id?: string }): Promise<void> {
+  const message = await givenText(words, 'the reply');
+  await ask(styled`The reply was accepted.`, (client) => client.reply(correlationId, message, { ...(id && { id }) }));
+}
+
+type ApproveOptions = Decision & { arguments?: string; remember?: 'thread' | 'agent'; more?: number; expect?: string };
+
+/** Prints what it is about to approve, and approves exactly that or nothing: a call that replaces it meanwhile has another digest. */
+export async function approve(
+  threadId: string,
+  call: string,
+  { arguments: json, remember, more, expect, ...decision }: ApproveOptions,
+): Promise<void> {
+  const edited = json === undefined ? undefined : objectOf(json);
+  await request(threadId, styled`${call} is approved.`, async (thread) => {
+    const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
+    const shown = expect ?? (pending ? pending.digest : nothingShown);
+    // A call with another digest is not printed, because its approval is refused.
+    if (pending && (expect === undefined || expect === pending.digest)) note(aboutTo(threadId, pending, { edited, more }));
+    const receipt = await thread.approve(call, {
+      ...decisionOf(decision),
+      ...(edited && { arguments: edited }),
+      ...(remember && { remember }),
+      ...(more && { more }),
+      ...(shown !== undefined && { expect: shown }),
+    });
+    const { by } = decision;
+    const open = by ? await openAfter(thread, call) : undefined;
+    if (receipt.warning) note(styled`${paint.yellow('warning:')} ${receipt.warning}`.fit(process.stderr.columns));
+    return by && open ? agreedWords(by, open) : receipt;
+  });
+}
+
+/** A text that is no digest: a call that was not shown is not approved. The thread's refusal says why the call does not wait. */
+const nothingShown = 'nothing was shown';
+
+function aboutTo(
+  threadId: string,
+  call: PendingCall,
+  { edited, more }: { edited: Record<string, unknown> | undefined; more: number | undefined },
+): Styled {
+  const whom = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
+  const all = commandLine('show', [threadId], { options: ' --json' });
+  const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
+  const about = questionParts(what, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
+  const told = styled`Approving ${paint.bold(call.name)}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
+  return told.fit(process.stderr.columns);
+}
+
+/** The call, if it still waits because others must approve it, too. Undefined if the thread has ended. */
+async function openAfter(thread: Thread, id: string): Promise<PendingCall | undefined> {
+  const pending = await thread.pending().catch(() => []);
+  return pending.find(({ toolCallId, kind, votes = [] }) => toolCallId === id && kind === 'approval' && votes.length > 0);
+}
+
+export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {
+  return request(threadId, styled`${call} is rejected.`, (thread) =>
+    thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }) }),
+  );
+}
+
+export async function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
+  const text = await givenText(words, 'the answer');
+  await request(threadId, styled`${call} is answered.`, (thread) => thread.answer(call, text, whoOf(who)));
+}
+
+export async function submit(
+  threadId: string,
+  call: string,
+  output: string,
+  { error, text, ...who }: Who & { error?: boolean; text?: boolean },
+): Promise<void> {
+  const words = await givenText(output, 'the output');
+  const value = text ? words : outputOf(words);
+  await request(threadId, styled`The output of ${call} was accepted.`, (thread) =>
+    thread.submitToolOutputs([{ toolCallId: call, output: value, ...(error && { isError: true }) }], whoOf(who)),
+  );
+}
+
+/** Cancels by the id of the thread or of the run. */
+export function cancel(id: string, by: By): Promise<void> {
+  return ask(styled`The run is being cancelled.`, (client) => client.cancel(id, by));
+}
+
+export function pause(threadId: string, by: By): Promise<void> {
+  return request(threadId, styled`No new step begins until the thread is resumed.`, (thread) => thread.pause(by));
+}
+
+export function resume(threadId: string, by: By): Promise<void> {
+  return request(threadId, styled`The thread continues.`, (thread) => thread.resume(by));
+}
+
+export function compact(threadId: string, by: By): Promise<void> {
+  return request(threadId, styled`The transcript is being shortened.`, (thread) => thread.compact(by));
+}
+
+export function close(threadId: string, options: By & { cancel?: boolean }): Promise<void> {
+  return request(threadId, styled`The thread accepts no more messages.`, (thread) => thread.close(options));
+}
+
+function request(threadId: string, done: Styled, what: (thread: Thread) => Promise<Receipt | Styled>): Promise<void> {
+  return ask(done, (client) => what(client.attach(threadId)));
+}
+
+function ask(done: Styled, what: (client: LonghaulClient) => Promise<Receipt | Styled>): Promise<void> {
+  return withClient({}, async (client) => {
+    const told = await what(client);
+    note((told instanceof Styled ? told : done).fit(process.stderr.columns));
+  });
+}
+
+function whoOf({ by, group }: Who): { by?: string; groups?: string[] } {
+  return { ...(by && { by }), ...(group && { groups: group }) };
+}
+
+function decisionOf({ reason, ...who }: Decision): By & { groups?: string[] } {
+  return { ...whoOf(who), ...(reason && { reason }) };
+}
+
+function objectOf(json: string): Record<string, unknown> {
+  const value = parse(json, '--arguments');
+  if (!isObject(value)) throw new UsageError(`--arguments must be a JSON object, such as '{"path":"a.txt"}'; it is ${json}`);
+  return value;
+}
+
+/** Most outputs are text, so only an output that begins like JSON must be valid JSON. */
+function outputOf(words: string): unknown {
+  if (/^\s*[[{]/.test(words)) return parse(words, 'the output (--text sends it as text)');
+  try {
+    return JSON.parse(words);
+  } catch {
+    return words;
+  }
+}
+
+function parse(json: string, what: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new UsageError(`${what} is not valid JSON: ${(error as Error).message}`);
+  }
+}

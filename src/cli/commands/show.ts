@@ -1,0 +1,159 @@
+import type { LonghaulClient, Thread } from '../../client';
+import { explain } from '../../client/thread-errors';
+import { failureTypes } from '../../contract/activities';
+import type { PendingCall } from '../../core/event';
+import { excerpt } from '../../core/json';
+import { type Message, refusalOf, textOf, toolCallsOf } from '../../core/message';
+import { questionParts, whomWords } from '../views/render-people';
+import { auditLines, dollars, leftWords, spentLines } from '../views/show-audit';
+import { type Part, paint, Styled, styled } from '../views/styled';
+import { note, print, printJson } from '../views/terminal';
+import { bytes, count, shortArguments, usageWords } from '../views/words';
+import { answerHint, commandLine } from './answer-hint';
+import { withClient } from './connect';
+import { webUiOf } from './dev-lock';
+
+type Look = Awaited<ReturnType<typeof look>>;
+
+/** Prints the state of a thread. If no worker is running, the parts that need one are left out, with a note. */
+export async function show(threadId: string, { json }: { json?: boolean }): Promise<void> {
+  await withClient({}, async (client) => {
+    const thread = client.attach(threadId);
+    const found = await look(client, thread);
+    if (json) printJson(found);
+    else print(styled`${Styled.join(pageOf(found, process.stdout.columns, webUiHere(client)), styled`\n`)}\n`);
+    if (found.note) note(paint.yellow(found.note));
+  });
+}
+
+async function look(client: LonghaulClient, thread: Thread) {
+  const server = await serverSide(client, thread.id);
+  try {
+    // The queries run one after another: the server delays a second query while the first is in progress.
+    const status = await thread.status();
+    return { ...server, status, usage: await thread.usage(), messages: await thread.messages(), audit: await thread.audit() };
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'no-worker') throw error;
+    return { ...server, note: (error as Error).message };
+  }
+}
+
+async function serverSide(client: LonghaulClient, threadId: string) {
+  const { temporal } = client;
+  try {
+    const { workflowId, runId, status, taskQueue, startTime, closeTime, historyLength, historySize, raw } = await temporal.workflow
+      .getHandle(threadId)
+      .describe();
+    return {
+      threadId: workflowId,
+      execution: status.name,
+      taskQueue,
+      startedAt: startTime.toISOString(),
+      ...(closeTime && { closedAt: closeTime.toISOString() }),
+      ...agentWanted(raw.pendingActivities),
+      history: { events: historyLength, bytes: historySize ?? 0 },
+      webUi: `/namespaces/${temporal.options.namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`,
+      note: undefined as string | undefined,
+      status: undefined,
+      usage: undefined,
+      messages: undefined,
+      audit: undefined,
+    };
+  } catch (error) {
+    throw explain(threadId, 'show', error);
+  }
+}
+
+/** A server does not report the URL of its Web UI, but a `longhaul dev` that runs in this folder has recorded it. */
+function webUiHere({ temporal }: LonghaulClient): string | undefined {
+  const { address } = (temporal.connection as { options?: { address?: string } }).options ?? {};
+  return address && webUiOf(address.replace('localhost', '127.0.0.1'));
+}
+
+interface PendingActivity {
+  activityType?: { name?: string | null } | null;
+  attempt?: number | null;
+  lastFailure?: { message?: string | null; applicationFailureInfo?: { type?: string | null } | null } | null;
+}
+
+/** The step that the last worker could not run because it does not have the agent. The server knows it, even if no worker answers queries. */
+function agentWanted(pending: readonly PendingActivity[] | null | undefined) {
+  const found = pending?.find(({ lastFailure }) => lastFailure?.applicationFailureInfo?.type === failureTypes.unknownAgent);
+  if (!found) return {};
+  const { activityType, attempt, lastFailure } = found;
+  return { agentWanted: { step: activityType?.name ?? '', attempt: attempt ?? 1, lastAnswer: lastFailure?.message ?? '' } };
+}
+
+/** The page. Text to be copied is not wrapped; everything else is wrapped to the terminal. */
+function pageOf(found: Look, columns: number | undefined, webUiAt = '<its address>'): Part[] {
+  const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
+  const named = (name: string, value: Part) => styled`${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
+  const row = (name: string, value: Part) => named(name, value).fit(columns);
+  const lines: Part[] = [
+    row('thread', paint.bold(threadId)),
+    row('status', styled`${status?.status ?? '?'} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`),
+  ];
+  if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
+  const { agentWanted: wanted } = found;
+  if (wanted)
+    lines.push(
+      row('waits', paint.yellow(`for a worker that has the agent. ${wanted.lastAnswer} (${wanted.step}, attempt ${wanted.attempt})`)),
+    );
+  if (status?.paused) lines.push(row('paused', `${status.paused.by ? `by ${status.paused.by}: ` : ''}${status.paused.reason}`));
+  if (usage) {
+    const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';
+    lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
+    lines.push(row('left', leftWords(usage.remaining)));
+  }
+  lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
+  lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
+  for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call, columns));
+  for (const part of [usage && audit ? spentLines(usage, audit) : [], audit ? auditLines(audit) : [], summaryOf(messages)]) {
+    if (part.length > 0) lines.push('', ...part.map((line) => line.fit(columns)));
+  }
+  return lines;
+}
+
+/** The room for one call: as much as a person can read. Longer text is usually a file's content. */
+const callRoom = { lines: 200, chars: 20_000 };
+
+export function waitsLines(threadId: string, call: PendingCall, columns: number | undefined): Styled[] {
+  const whom = whomWords(call);
+  const what = call.kind === 'question' ? '' : paint.bold(call.name);
+  const all = commandLine('show', [threadId], { options: ' --json' });
+  return [
+    styled`${paint.yellow(waitsFor[call.kind])} ${what}${whom && paint.dim(styled`  (${whom})`)}`.fit(columns),
+    ...questionParts(call, all, callRoom).map((part) => styled`  ${part}`.fit(columns)),
+    styled`  ${paint.dim(answerHint(threadId)(call))}`,
+  ];
+}
+
+const waitsFor: Record<PendingCall['kind'], string> = {
+  approval: 'waits for its approval',
+  output: 'waits for its output',
+  question: 'waits for an answer:',
+  limit: 'waits for a higher limit',
+  reply: 'waits for a',
+};
+
+/** The first message and the newest ones. */
+function summaryOf(messages: readonly Message[]): Styled[] {
+  const newest = 8;
+  const skipped = messages.length - newest - 1;
+  if (skipped < 1) return messages.map(messageLine);
+  return [
+    ...messages.slice(0, 1).map(messageLine),
+    paint.dim(`… ${count(skipped, 'message')} more`),
+    ...messages.slice(-newest).map(messageLine),
+  ];
+}
+
+function messageLine(message: Message): Styled {
+  const text = excerpt(textOf(message.content).trim(), 140);
+  if (message.role === 'user') return styled`${paint.cyan('you')}    ${text}`;
+  if (message.role === 'tool') return styled`${message.isError ? paint.red('✗') : paint.green('✓')} ${message.name}  ${paint.dim(text)}`;
+  const calls = toolCallsOf(message.content).map((call) => styled`${paint.bold(call.name)} ${shortArguments(call.arguments, 60)}`);
+  const said = text || refusalOf(message.content);
+  const told = [...(said ? [said] : []), ...(calls.length > 0 ? [Styled.join(calls, ', ')] : [])];
+  return styled`${paint.bold('agent')}  ${Styled.join(told, styled`  ▸ `)}`;
+}

@@ -1,0 +1,42 @@
+import type { AgentEvent, PendingCall } from '../../core/event';
+import type { Format } from './format-names';
+import { type About, createLines } from './formats';
+import { createView } from './render';
+import { type Part, paint, Styled } from './styled';
+import { print } from './terminal';
+
+export interface Output {
+  event(event: AgentEvent): void;
+  /** Holds back further output while a question is on the screen. */
+  hold(): void;
+  release(): void;
+}
+
+export interface OutputOptions {
+  /** The format of JSON lines. Default: text for people. */
+  format?: Format | undefined;
+  about?: About & { from?: number };
+  hint?: (call: PendingCall) => Part;
+}
+
+/** Prints events to standard output. All other output of a command goes to standard error. */
+export function createOutput({ format, about, hint }: OutputOptions): Output {
+  const view = format
+    ? createLines(format, about)
+    : createView({ paint, width: process.stdout.columns, columns: process.stdout.columns, ...(hint && { hint }) });
+  let held: Styled[] | undefined;
+  return {
+    event(event) {
+      const text = view(event);
+      if (held) held.push(text);
+      else print(text);
+    },
+    hold() {
+      held ??= [];
+    },
+    release() {
+      if (held) print(Styled.join(held));
+      held = undefined;
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import type { Audit, AuditEntry, AuditFact } from '../../client';
+import type { UsageView } from '../../contract/thread';
+import type { LimitName, Limits } from '../../core/agent';
+import { limitWords } from '../../core/decide';
+import { excerpt } from '../../core/json';
+import { unreachable } from '../../core/unreachable';
+import { rulesWords } from './render-people';
+import { paint, Styled, styled } from './styled';
+import { count, duration, shortArguments, tokens, usageWords } from './words';
+
+/** Cost and time by model, tool and hook. */
+export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
+  const { models, tools, hooks, approvals } = metrics;
+  const retried = toolRetries(audit);
+  const lines = [
+    ...Object.entries(models).map(([name, { calls, usage, costUsd: usd, durationMs, retries, waitedMs }]) =>
+      facts(name, [
+        count(calls, 'call'),
+        usageWords(usage),
+        usd > 0 ? dollars(usd) : '',
+        duration(durationMs),
+        retries > 0 ? `${retriesWords(retries)}, ${duration(waitedMs)} waited` : '',
+      ]),
+    ),
+    ...Object.entries(tools).map(([name, { calls, failed, timedOut, durationMs }]) =>
+      facts(name, [
+        count(calls, 'call'),
+        failed > 0 ? `${failed} failed${timedOut > 0 ? ` (${timedOut} timed out)` : ''}` : '',
+        duration(durationMs),
+        retriesWords(retried.get(name)),
+      ]),
+    ),
+    ...Object.entries(hooks).map(([name, { calls, errors, durationMs }]) =>
+      facts(name, [count(calls, 'call'), errors > 0 ? `${errors} failed` : '', duration(durationMs)]),
+    ),
+  ];
+  const { approved, refused, waitedMs } = approvals;
+  if (approved + refused > 0)
+    lines.push(facts('people', [`${approved} approved`, `${refused} refused`, `${duration(waitedMs)} waited for`]));
+  return lines;
+}
+
+/** Retries by tool. Empty if older calls are missing, because the numbers would then be too small. */
+function toolRetries({ entries, truncated }: Audit): Map<string, number> {
+  const retried = new Map<string, number>();
+  for (const entry of truncated ? [] : entries) {
+    if (entry.kind === 'tool') retried.set(entry.name, (retried.get(entry.name) ?? 0) + (entry.attempts ?? 1) - 1);
+  }
+  return retried;
+}
+
+function retriesWords(retries = 0): string {
+  return retries > 0 ? count(retries, 'retry', 'retries') : '';
+}
+
+function facts(name: string, values: readonly string[]): Styled {
+  return styled`${name} ${paint.dim(`· ${values.filter(Boolean).join(' · ')}`)}`;
+}
+
+export function dollars(usd: number): string {
+  return `${usd < 0.01 ? Number(usd.toFixed(6)) : usd.toFixed(2)} USD`;
+}
+
+/** What is left of each limit, of the run and of the thread. */
+export function leftWords({ run, thread }: { run: Limits; thread: Limits }): string {
+  return [...leftOf(run, 'run'), ...leftOf(thread, 'thread')].join(' · ');
+}
+
+function leftOf(limits: Limits, scope: string): string[] {
+  return Object.entries(limits).map(([name, left]) => `${amount(name as LimitName, left)}${scope === 'thread' ? ' of the thread' : ''}`);
+}
+
+function amount(name: LimitName, left: number): string {
+  const words: Record<LimitName, () => string> = {
+    turns: () => count(left, 'turn'),
+    toolRounds: () => count(left, 'round of tools', 'rounds of tools'),
+    toolCalls: () => count(left, 'tool call'),
+    tokens: () => `${tokens(left)} tokens`,
+    costUsd: () => dollars(left),
+    wallClockMs: () => `${duration(left)} of work`,
+    contextTokens: () => `${tokens(left)} tokens of context`,
+  };
+  return words[name]();
+}
+
+const most = 40;
+
+/** Decisions, retries and errors, without the calls that succeeded. */
+export function auditLines({ entries, truncated }: Audit): Styled[] {
+  const refused = new Set(entries.flatMap((entry) => (entry.kind === 'decided' && !entry.approved ? [entry.toolCallId] : [])));
+  // The outcome of a rejected call only repeats the rejection.
+  const isToldAlready = (entry: AuditEntry) =>
+    entry.kind === 'tool' && entry.error?.startsWith('ApprovalDeniedError: ') && refused.has(entry.toolCallId);
+  const told = entries.flatMap((entry) =>
+    (isToldAlready(entry) ? [] : linesOf(entry)).map((line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`),
+  );
+  const lines = told.slice(-most);
+  const older = told.length > most || truncated;
+  return older ? [paint.dim('… older entries with --json'), ...lines] : lines;
+}
+
+function linesOf(entry: AuditEntry): Styled[] {
+  if (entry.kind === 'model') {
+    return (entry.retries ?? []).map(({ kind, message, waitMs }) => {
+      const waited = waitMs === undefined ? '' : `, then waited ${duration(waitMs)}`;
+      return styled`${paint.yellow('retry')} ${entry.model}: ${kind}: ${words(message)}${waited}`;
+    });
+  }
+  const line = lineOf(entry);
+  return line ? [line] : [];
+}
+
+function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined {
+  switch (fact.kind) {
+    case 'tool':
+      return toolLine(fact);
+    case 'hook':
+      return hookLine(fact);
+    case 'asked':
+      return styled`asked about ${paint.bold(fact.name)}${because(fact.reason)}`;
+    case 'voted':
+      return styled`${paint.green('agreed')} to ${paint.bold(fact.name)}${by(fact.by, fact.signed)}${because(fact.reason)}; ${fact.outstanding} more must agree`;
+    case 'escalated':
+      return styled`nobody answered for ${paint.bold(fact.name)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
+    case 'decided':
+      return decidedLine(fact);
+    case 'unanswered':
+      return styled`nobody answered ${paint.bold(fact.name)} in time`;
+    case 'limit-reached':
+      return styled`${limitWords(fact)}`;
+    case 'limit-handed-out':
+      return styled`${limitWords(fact)} ${count(fact.toolCallIds.length, 'call')} handed out`;
+    case 'limit-extended':
+      return styled`${paint.green('granted')}${by(fact.by, fact.signed)}${because(fact.reason)}: the limit of ${fact.limit} became ${fact.max}`;
+    case 'model-fallback':
+      return styled`${paint.yellow('fallback')} from ${fact.model} to ${fact.nextModel}: ${fact.code}: ${words(fact.message)}`;
+    case 'paused':
+      return styled`paused${by(fact.by)}: ${words(fact.reason)}`;
+    case 'resumed':
+      return styled`resumed${by(fact.by)}${because(fact.reason)}`;
+    case 'suspended':
+      return styled`suspended until a reply to "${words(fact.correlationId)}"`;
+    case 'request-rejected':
+      // A reason usually begins with the request's name.
+      return styled`${paint.yellow('rejected')} ${fact.request}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
+    case 'message-superseded':
+      return styled`${paint.yellow('message not taken in')}: ${words(fact.reason)}`;
+    case 'ended':
+      return styled`the run ended: ${fact.status}${fact.code ? ` (${fact.code})` : ''}${by(fact.by)}${because(fact.message)}`;
+    default:
+      return unreachable(fact);
+  }
+}
+
+function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }>): Styled | undefined {
+  const told = [
+    ...(errors
+      ? [styled`${paint.red('hook failed')} ${hook}: ${errors.map(({ id, message }) => `${id}: ${words(message)}`).join('; ')}`]
+      : []),
+    ...(ignored ? [`hook ${hook}: ignored: ${words(ignored)}`] : []),
+  ];
+  return told.length > 0 ? Styled.join(told, '; ') : undefined;
+}
+
+function toolLine({ name, status, attempts = 1, error, by: who, signed }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+  const tries = attempts > 1 ? `, ${attempts} attempts` : '';
+  if (status !== 'success') return styled`${paint.red(status)} ${name}${tries}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
+  if (attempts > 1) return styled`${paint.yellow('retry')} ${name}: ${attempts} attempts`;
+  return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who, signed)}` : undefined;
+}
+
+function decidedLine({
+  name,
+  approved,
+  by: who,
+  signed,
+  reason,
+  source,
+  editedArguments,
+  remembered,
+  stop,
+  waitedMs,
+}: Extract<AuditFact, { kind: 'decided' }>): Styled {
+  return Styled.join([
+    styled`${approved ? paint.green('approved') : paint.red('refused')} ${paint.bold(name)}`,
+    source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who, signed),
+    because(reason),
+    waitedMs === undefined ? '' : paint.dim(` (after ${duration(waitedMs)})`),
+    editedArguments === undefined ? '' : `; with ${shortArguments(editedArguments, 80)}`,
+    remembered ? `; from then on: ${rulesWords(remembered)}` : '',
+    stop ? '; with an end of the run' : '',
+  ]);
+}
+
+function by(who: string | undefined, signed?: object): string {
+  return who ? ` by ${who}${signed ? ', signed' : ''}` : '';
+}
+
+function because(reason: string | undefined): string {
+  return reason ? `: ${words(reason)}` : '';
+}
+
+function words(text: string): string {
+  return excerpt(text.replace(/\s+/g, ' ').trim(), 200);
+}

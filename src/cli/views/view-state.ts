@@ -1,0 +1,66 @@
+import type { PendingCall } from '../../core/event';
+import { type Paint, type Part, Styled, styled } from './styled';
+import { shortArguments } from './words';
+
+export interface ViewOptions {
+  paint: Paint;
+  /** The width for shortened texts, in columns. Default 100. */
+  width?: number;
+  /** The columns of the terminal, if the output is a terminal that wraps longer lines. */
+  columns?: number | undefined;
+  /** Returns the text after a pending call that says how to answer it. Absent if the program itself asks. */
+  hint?: (call: PendingCall) => Part;
+}
+
+export interface ViewState {
+  options: ViewOptions;
+  atLineStart: boolean;
+  /** For each message that the model is writing: its text so far, and how much of that is on the screen. */
+  texts: Map<string, { attempt: number; text: string; shown: number }>;
+  calls: Map<string, { name: string; arguments: string }>;
+  /** The last progress of each call, and the second in which it was shown. */
+  noted: Map<string, { message: string; second: string }>;
+  retriesShown?: number;
+  startedAt?: number;
+  toolCalls?: number;
+  /** The closing text that was already shown. The run's terminal event repeats it. */
+  closing?: string;
+}
+
+export function newViewState(options: ViewOptions): ViewState {
+  return { options, atLineStart: true, texts: new Map(), calls: new Map(), noted: new Map() };
+}
+
+export const nothing = styled``;
+
+/** A complete line. It is wrapped here if the terminal would wrap it. */
+export function line(state: ViewState, ...parts: Part[]): Styled {
+  return asItIs(state, Styled.join(parts).fit(state.options.columns));
+}
+
+/** Text that is not wrapped: the model's text, and commands to copy. */
+export function asItIs(state: ViewState, ...parts: Part[]): Styled {
+  const before = state.atLineStart ? nothing : styled`\n`;
+  state.atLineStart = true;
+  return Styled.join([before, ...parts, styled`\n`]);
+}
+
+export function width({ options }: ViewState): number {
+  // A terminal that does not know its width reports 0.
+  return Math.max(40, options.width || 100);
+}
+
+export function callLine(state: ViewState, mark: Part, id: string, name: string): Styled {
+  const args = shortArguments(state.calls.get(id)?.arguments ?? '', width(state) - name.length - 6);
+  return styled`${mark} ${state.options.paint.bold(name)}${args ? ` ${args}` : ''}`;
+}
+
+/** Records a call's edited arguments, so that it is shown as it will run. */
+export function editCall(state: ViewState, id: string, editedArguments: string | undefined): void {
+  const call = state.calls.get(id);
+  if (call && editedArguments !== undefined) state.calls.set(id, { ...call, arguments: editedArguments });
+}
+
+export function nameOf(state: ViewState, id: string): string {
+  return state.calls.get(id)?.name ?? id;
+}

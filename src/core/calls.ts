@@ -1,0 +1,64 @@
+import type { AskState, CallState, RunState, ThreadState } from './state';
+import type { Verdict } from './tool';
+import { unreachable } from './unreachable';
+
+/** Returns the active run, or the last one. Throws if the thread has had none, because it is called only within a run. */
+export function runOf({ threadId, run }: ThreadState): RunState {
+  if (!run) throw new Error(`Thread "${threadId}" has no run yet. This is a defect of the engine.`);
+  return run;
+}
+
+/** Finds a call of the last answer. A `CallState` is replaced when it changes, so one found before an `await` may be outdated. */
+export function findCall(run: RunState | null | undefined, id: string): CallState | undefined {
+  return run?.calls.find((call) => call.id === id);
+}
+
+/** As `findCall`, but throws if there is no such call. */
+export function callById(run: RunState | null | undefined, id: string): CallState {
+  const call = findCall(run, id);
+  if (!call) throw new Error(`The last answer has no call "${id}". This is a defect of the engine.`);
+  return call;
+}
+
+/** A change of a call. A call that is done has its outcome and the id of its result message. */
+type CallChange = Partial<Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved'>> & {
+  /** `undefined`: people are no longer asked. */
+  ask?: AskState | undefined;
+} & ({ phase?: Exclude<CallState['phase'], 'done'> } | Pick<Extract<CallState, { phase: 'done' }>, 'phase' | 'outcome' | 'messageId'>);
+
+/** Replaces a call by a changed copy. Does nothing if there is no such call. */
+export function changeCall(run: RunState | null, id: string, change: CallChange): void {
+  if (!run) return;
+  run.calls = run.calls.map((call) => {
+    if (call.id !== id) return call;
+    const { ask, ...changed } = { ...call, ...change };
+    return { ...changed, ...(ask && { ask }) } as CallState;
+  });
+}
+
+/** Whether a call waits for an approval, or for an output from outside. */
+export function waits({ phase }: CallState): boolean {
+  return waitsIn[phase];
+}
+
+const waitsIn: Record<CallState['phase'], boolean> = {
+  ready: false,
+  'awaiting-approval': true,
+  'awaiting-output': true,
+  running: false,
+  done: false,
+};
+
+/** Whether a call is executed, by the worker or outside; other calls get their outcome without being executed. */
+export function isCarriedOut(verdict: Verdict): verdict is Extract<Verdict, { kind: 'run' | 'external' }> {
+  switch (verdict.kind) {
+    case 'run':
+    case 'external':
+      return true;
+    case 'reject':
+    case 'done':
+      return false;
+    default:
+      return unreachable(verdict);
+  }
+}

@@ -1,0 +1,72 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { ModelFailure, type ModelProvider } from '../model';
+import { callOverWire, type Patience } from '../wire/call';
+import { fetchWithErrorObject } from '../wire/error-fetch';
+import { secretsOf } from '../wire/secrets';
+import { encodeRequest } from './request';
+import { foldStream } from './stream';
+
+export interface AnthropicOptions extends Patience {
+  /** Required only for Anthropic's own address. */
+  apiKey?: string;
+  /** Default `https://api.anthropic.com`. Any server that speaks the Messages API; without `/v1`. */
+  baseUrl?: string;
+  /** Sent with every request, such as `anthropic-beta`. */
+  headers?: Record<string, string>;
+  /** Whether to set cache breakpoints, so that the next request reads the common prefix from the cache. Default `true`. */
+  caching?: boolean;
+}
+
+const ownAddress = 'https://api.anthropic.com';
+const variables = { key: 'ANTHROPIC_API_KEY', baseUrl: 'ANTHROPIC_BASE_URL' };
+
+/**
+ * Creates a provider for Anthropic's Messages API. Each call is one streamed HTTP request, without retries. Options are checked at the first
+ * call, so a missing key fails the call and not the worker.
+ */
+export function anthropic(options: AnthropicOptions = {}): ModelProvider {
+  let ready: { client: Anthropic; host: string } | undefined;
+  return {
+    // Every Claude model reads or ignores the signed reasoning of another.
+    family: () => 'claude',
+    async call(request, { signal, onDelta }) {
+      signal.throwIfAborted();
+      ready ??= connect(options);
+      const { client, host } = ready;
+      return callOverWire(signal, {
+        ...options,
+        callee: { host, model: request.model, secrets: secretsOf(options), variables },
+        fold: foldStream(onDelta),
+        send(line) {
+          const body = encodeRequest(request, { caching: options.caching ?? true });
+          const headers = { 'content-type': 'application/json' };
+          return client.post('/v1/messages', { body, headers, stream: true, signal: line }).asResponse();
+        },
+      });
+    },
+  };
+}
+
+function connect(options: AnthropicOptions): { client: Anthropic; host: string } {
+  const baseURL = options.baseUrl || ownAddress;
+  if (!URL.canParse(baseURL) || !/^https?:/i.test(baseURL)) {
+    throw new ModelFailure('bad-request', `The base URL of Anthropic is not an http(s) URL. Check ${variables.baseUrl}.`);
+  }
+  const { host, hostname } = new URL(baseURL);
+  if (hostname === new URL(ownAddress).hostname && !options.apiKey) {
+    throw new ModelFailure('auth', `There is no API key for ${host}. Set ${variables.key}.`);
+  }
+  // The SDK would take missing options from the environment, and would log.
+  const client = new Anthropic({
+    baseURL,
+    apiKey: options.apiKey || 'no-key',
+    authToken: null,
+    defaultHeaders: options.headers,
+    logLevel: 'off',
+    maxRetries: 0,
+    // The timeouts of `line.ts` apply; the SDK's must not expire first.
+    timeout: 2 ** 31 - 1,
+    fetch: fetchWithErrorObject,
+  });
+  return { client, host };
+}

@@ -1,8 +1,0 @@
-/** A provider sent more of something than a call takes: `a line of its stream has more than 2000000 characters`. */
-export class LimitExceeded extends Error {
-  override readonly name = 'LimitExceeded';
-
-  constructor(what: string, max: number, unit: string) {
-    super(`${what} has more than ${max} ${unit}`);
-  }
-}

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { OutputWindow } from '../running/output-window';
+import { CommandProcesses, markName } from './command-processes';
+
+export interface ShellCommand {
+  command: string;
+  /** Absolute; must exist. */
+  cwd: string;
+  env: Record<string, string | undefined>;
+  timeoutMs: number;
+  maxOutputBytes: number;
+  signal: AbortSignal;
+  onOutput?(chunk: Buffer): void;
+}
+
+export interface ShellResult {
+  /** stdout and stderr in the order in which they were written. */
+  output: string;
+  /** As in a shell: 128 + n if signal n ended it. */
+  exitCode: number;
+  stopped?: 'timeout' | 'abort';
+}
+
+/** Time between SIGTERM and SIGKILL. Shorter than the time that the toolbox waits for a tool's last output. */
+const killGraceMs = 1_500;
+/** Time for a background process that still holds the output open after its shell has ended. */
+const drainMs = 200;
+
+/** How often the command's processes are listed, to find those that leave its group. */
+const lookEveryMs = 200;
+
+/**
+ * Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which has the marks. A watcher process
+ * waits on a pipe whose other end belongs to this process. When this process dies, however suddenly, the pipe closes, and the watcher kills
+ * every process with a mark until none is left, and then the group, including itself. A process that has ended keeps its limits until its parent
+ * reaps it. Shells have two letters for the limit of file locks.
+ */
+const outerShell = `
+  ends_marked() {
+    found=1
+    for process in /proc/[0-9]*; do
+      grep -qs "${markName}=$1" "$process/environ" || grep -qs " $2 " "$process/limits" || continue
+      grep -qs "^State:.[ZX]" "$process/status" && continue
+      kill -9 "\${process#/proc/}" && found=0
+    done
+    return $found
+  }
+  (read -r _ <&3; while ends_marked "$2" "$3"; do :; done; kill -9 0) >/dev/null 2>&1 &
+  exec 3<&-
+  export ${markName}="$2"
+  { ulimit -w "$3" || ulimit -x "$3" || :; } 2>/dev/null
+  exec "$0" -c "$1" 2>&1`;
+
+/**
+ * Runs a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. Rejects
+ * only if the command can't be started.
+ */
+export function runShell(spec: ShellCommand): Promise<ShellResult> {
+  return new Promise((done, fail) => {
+    const processes = new CommandProcesses();
+    const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command, processes.mark, processes.limit], {
+      cwd: spec.cwd,
+      env: spec.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+    });
+    const window = new OutputWindow(spec.maxOutputBytes);
+    // An error of a pipe without a listener would end this process; the result of the command is known when it exits. A command that could not be
+    // started may have no pipes.
+    for (const pipe of child.stdio ?? []) pipe?.on('error', () => {});
+    child.stdout?.on('data', (chunk: Buffer) => {
+      window.add(chunk);
+      try {
+        spec.onOutput?.(chunk);
+      } catch {
+        // An error of the listener must end neither the command nor this process.
+      }
+    });
+    const stop = stopper(child);
+    const timer = setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
+    const looks = setInterval(() => child.pid !== undefined && processes.look(child.pid), lookEveryMs);
+    const onAbort = () => stop.now('abort');
+    if (spec.signal.aborted) onAbort();
+    spec.signal.addEventListener('abort', onAbort, { once: true });
+    let lastCall: NodeJS.Timeout | undefined;
+    const settle = () => {
+      clearTimeout(timer);
+      clearInterval(looks);
+      clearTimeout(lastCall);
+      spec.signal.removeEventListener('abort', onAbort);
+      stop.end();
+      child.stdout?.destroy();
+    };
+
+    child.once('error', (error) => {
+      settle();
+      fail(error);
+    });
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer);
+      const exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
+      const finish = async () => {
+        settle();
+        await processes.end();
+        const stopped = stop.why();
+        return { output: window.text(), exitCode, ...(stopped && { stopped }) };
+      };
+      const atClose = () => done(finish());
+      // A background process may hold the pipe open forever. It gets a SIGTERM, and a short time to end.
+      child.once('close', atClose);
+      signalGroup(child, 'SIGTERM');
+      lastCall = setTimeout(
+        () => {
+          child.off('close', atClose);
+          atClose();
+        },
+        stop.why() ? killGraceMs : drainMs,
+      );
+    });
+  });
+}
+
+function stopper(child: ChildProcess) {
+  let why: ShellResult['stopped'];
+  let force: NodeJS.Timeout | undefined;
+  return {
+    why: () => why,
+    now(reason: NonNullable<ShellResult['stopped']>) {
+      if (why) return;
+      why = reason;
+      signalGroup(child, 'SIGTERM');
+      force = setTimeout(() => signalGroup(child, 'SIGKILL'), killGraceMs);
+    },
+    end() {
+      clearTimeout(force);
+      signalGroup(child, 'SIGKILL');
+    },
+  };
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group has no processes left.
+  }
+}
+
+function bash(): string {
+  return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+}

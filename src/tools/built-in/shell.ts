@@ -1,0 +1,106 @@
+import { stat } from 'node:fs/promises';
+import { z } from 'zod';
+import { excerpt } from '../../core/json';
+import { type ApprovalRule, defineTool, type Tool } from '../defining/define-tool';
+import { ToolFailure } from '../defining/tool-failure';
+import { maxOutputBytes } from '../running/output-cap';
+import { commandEnvironment, type Environment } from './shell-environment';
+import { runShell, type ShellResult } from './shell-process';
+import { openWorkspace, WorkspaceError } from './workspace';
+
+export interface ShellOptions {
+  /** Variables for commands, in addition to the default ones (`PATH`, `HOME`, …). No other variable of the worker is passed on. */
+  environment?: Environment;
+  /** Who must agree to a command. Default `never`. */
+  approval?: ApprovalRule<ShellArguments>;
+}
+
+const maxTimeoutSeconds = 600;
+/** Linux accepts at most 128 KiB in one argument. */
+const maxCommandBytes = 120_000;
+/** Space for `[exit code: N]` and the truncation marker within the limit of a result. */
+const reservedBytes = 512;
+
+const shellInput = z.object({
+  command: z
+    .string()
+    .regex(/\S/, 'must not be empty')
+    .refine((command) => Buffer.byteLength(command) <= maxCommandBytes, 'is too long for a command line; write it to a file and run that')
+    .describe('For bash.'),
+  workdir: z.string().min(1).optional().describe('A folder inside the workspace; default is the workspace.'),
+  timeout: z
+    .number()
+    .positive()
+    .max(maxTimeoutSeconds)
+    .default(60)
+    .describe(`Seconds until the command is stopped; fractions count. At most ${maxTimeoutSeconds}.`),
+});
+
+/** `timeout` in seconds. */
+export type ShellArguments = z.output<typeof shellInput>;
+
+/**
+ * Creates the tool `shell`, which runs a command in bash. Its result is stdout and stderr in the order in which they were written, then
+ * `[exit code: N]` if the exit code is not 0. Long output is shortened to its head and tail. On timeout and cancel, the whole process group is
+ * stopped and the output so far is kept. Background processes end with the command, except those that `CommandProcesses` lists. Stdin is closed.
+ *
+ * This is not a sandbox. `workdir` is confined, the command is not: it can read and change everything that the worker's user can, including
+ * secrets in the worker's environment and memory; docs/tools.md has a table. Run the worker in a container, and as a user, with no more rights
+ * than the agent may have.
+ */
+export function createShell({ environment = {}, approval = 'never' }: ShellOptions = {}): Tool {
+  return defineTool({
+    name: 'shell',
+    description:
+      'Run a command in bash and get what it prints. Nothing can be typed into it, and background processes end with it. Each call starts anew in the workspace: cd and variables do not carry over.',
+    input: shellInput,
+    effect: 'once',
+    approval,
+    // The command has its own timeout; this one applies only if that fails.
+    timeoutMs: (maxTimeoutSeconds + 10) * 1_000,
+    async execute({ command, workdir = '.', timeout }, ctx) {
+      const workspace = await openWorkspace(ctx.workspace);
+      const cwd = await workspace.inside(workdir);
+      if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
+      const result = await runShell({
+        command,
+        cwd,
+        env: commandEnvironment(environment, cwd),
+        timeoutMs: timeout * 1_000,
+        maxOutputBytes: maxOutputBytes - reservedBytes,
+        signal: ctx.signal,
+        onOutput: latestLine(ctx.progress),
+      });
+      return told(result, timeout);
+    },
+  });
+}
+
+function told({ output, exitCode, stopped }: ShellResult, timeout: number): string {
+  const text = output.trimEnd();
+  const withLine = (line: string) => (text === '' ? line : `${text}\n${line}`);
+  if (stopped === 'timeout') {
+    const line = `Command timed out after ${timeout}s`;
+    throw new ToolFailure(withLine(line), { status: 'timed-out', name: 'ToolTimeoutError', message: line });
+  }
+  if (stopped === 'abort') throw new ToolFailure(withLine('[stopped before it ended]'));
+  if (exitCode !== 0) {
+    throw new ToolFailure(withLine(`[exit code: ${exitCode}]`), { name: 'ShellExitError', message: `exit code ${exitCode}` });
+  }
+  return text === '' ? '(no output)' : text;
+}
+
+const progressEveryMs = 250;
+
+/** Shows the last printed line, a few times per second. */
+function latestLine(progress: (message: string) => void): (chunk: Buffer) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return (chunk) => {
+    const now = performance.now();
+    if (now - last < progressEveryMs) return;
+    const line = chunk.toString('utf8').trimEnd().split('\n').at(-1)?.trim();
+    if (!line) return;
+    last = now;
+    progress(excerpt(line, 200));
+  };
+}

@@ -1,0 +1,89 @@
+import { askPolicy } from '../../core/ask-policy';
+import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import { checkedApproval } from './approval';
+import type { InputSchema, Tool, ToolDefinition } from './tool-definition';
+import { toolInput } from './tool-input';
+
+export type { ApprovalAnswer, ApprovalPolicy, ApprovalRule } from './approval';
+export type { Arguments, Dependencies, InputSchema, Tool, ToolContext, ToolDefinition } from './tool-definition';
+
+export const defaultToolTimeoutMs = 30_000;
+const effects: readonly Effect[] = ['pure', 'keyed', 'once'];
+/** A Node timer with a longer delay fires immediately. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
+/** Temporal counts attempts in 32 bits, and takes no interval of zero. */
+const mostAttempts = 1_000;
+const longestRetryMs = 24 * 3_600_000;
+
+type Refuse = (field: string, problem: string) => Error;
+
+/** Defines a tool: validates the definition and applies defaults. Throws `TypeError` that names the tool, the field and the remedy. */
+export function defineTool<Input extends InputSchema>(definition: ToolDefinition<Input>): Tool {
+  const { name, description, effect = 'once', timeoutMs, retry, execute } = definition;
+  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    throw new TypeError(`defineTool: the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_' or '-'.`);
+  }
+  const refuse: Refuse = (field, problem) => new TypeError(`defineTool '${name}': ${field} ${problem}`);
+  if (typeof description !== 'string' || description.trim() === '') {
+    throw refuse('description', 'is empty; the model chooses tools by it.');
+  }
+  if (!effects.includes(effect)) throw refuse('effect', `is ${JSON.stringify(effect)}; use 'pure', 'keyed' or 'once'.`);
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= longestTimeoutMs)) {
+    throw refuse('timeoutMs', `is ${timeoutMs}; use milliseconds above 0 and at most ${longestTimeoutMs} (24 days).`);
+  }
+  if (execute !== undefined && typeof execute !== 'function') {
+    throw refuse('execute', 'is not a function; leave it out for a tool that is answered from outside.');
+  }
+  const approval = checkedApproval(definition.approval ?? 'never', (problem) => refuse('approval', problem));
+  const { parameters, check } = toolInput(definition.input, definition.definitions, (problem) => refuse('input', problem));
+  return Object.freeze({
+    name,
+    description,
+    parameters,
+    check,
+    effect,
+    ...(approval && { approval }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(retry === undefined ? {} : { retry: checkedRetry(retry, effect, refuse) }),
+    ...checkedWays(definition as ToolDefinition, refuse),
+    ...(execute === undefined ? {} : { execute: execute.bind(definition) as Tool['execute'] }),
+  });
+}
+
+/** Validates the fields that apply only to tools with `execute`, and those that apply only to tools without it. */
+function checkedWays(
+  { background, ask, question, execute }: ToolDefinition,
+  refuse: Refuse,
+): Pick<Tool, 'background' | 'ask' | 'question'> {
+  for (const [field, value] of Object.entries({ background, question })) {
+    if (value !== undefined && typeof value !== 'boolean') throw refuse(field, `is ${JSON.stringify(value)}; use true or false.`);
+  }
+  if (background && !execute) throw refuse('background', 'needs execute: a tool that is answered from outside does not run on the worker.');
+  if (question && execute) throw refuse('question', 'is for tools without execute, which a person answers.');
+  if (ask === undefined) return { ...(background && { background }), ...(question && { question }) };
+  if (execute) throw refuse('ask', 'is for tools without execute; use approval to set who must agree to a call.');
+  const { policy, problems } = askPolicy(ask);
+  if (problems.length === 0 && policy.onDeadline?.includes('approve'))
+    problems.push("onDeadline is 'approve', which answers nothing; use 'deny'");
+  if (problems.length > 0) throw refuse('ask', `can't be used: ${problems.join('; ')}.`);
+  const copy: AskPolicy = structuredClone(policy);
+  return { ...(question && { question }), ...(Object.keys(copy).length > 0 && { ask: copy }) };
+}
+
+function checkedRetry(retry: ToolRetry, effect: Effect, refuse: Refuse): ToolRetry {
+  if (effect === 'once') throw refuse('retry', "needs effect 'pure' or 'keyed': a 'once' tool is never run twice.");
+  const { maxAttempts, initialMs, maxMs } = retry;
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > mostAttempts) {
+    throw refuse('retry.maxAttempts', `is ${maxAttempts}; use a whole number of attempts from 1 to ${mostAttempts}, the first included.`);
+  }
+  for (const [field, value] of Object.entries({ initialMs, maxMs })) {
+    if (value !== undefined && !(Number.isFinite(value) && value >= 1 && value <= longestRetryMs)) {
+      throw refuse(`retry.${field}`, `is ${value}; use milliseconds from 1 to ${longestRetryMs} (a day).`);
+    }
+  }
+  if (initialMs !== undefined && maxMs !== undefined && maxMs < initialMs) {
+    throw refuse('retry.maxMs', `(${maxMs}) is below retry.initialMs (${initialMs}).`);
+  }
+  return Object.freeze({ ...retry });
+}

@@ -1,0 +1,86 @@
+import type { z } from 'zod';
+import type { AskOptions } from '../../core/ask-policy';
+import type { JsonObject } from '../../core/json';
+import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import type { Approval, ApprovalRule } from './approval';
+import type { JsonSchema, SchemaDefinitions } from './json-schema';
+import type { CheckedInput } from './tool-input';
+
+/** The second argument of `execute`. */
+export interface ToolContext {
+  /** Aborted on cancel and at the tool's timeout; `reason` says which. */
+  signal: AbortSignal;
+  /** Identifies the call: the same for every attempt, on every worker. */
+  idempotencyKey: string;
+  threadId: string;
+  runId: string;
+  toolCallId: string;
+  /** 1 for the first attempt. */
+  attempt: number;
+  /** Reports progress; shown live, never recorded. */
+  progress(message: string): void;
+  /** Absolute path of the agent's folder. */
+  workspace: string;
+  /** Returns the worker's dependency of this name; created on first use, once per attempt. Rejects for an unknown name. */
+  resolve<T>(name: string): Promise<T>;
+  now(): Date;
+}
+
+/** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */
+export type Dependencies = Readonly<Record<string, (ctx: ToolContext) => unknown>>;
+
+/** A tool's input: a zod object, or a JSON Schema of draft-07 or 2020-12. */
+export type InputSchema = z.ZodType | JsonSchema;
+
+/** The type of the arguments that `execute` receives. */
+export type Arguments<Input extends InputSchema> = Input extends z.ZodType ? z.output<Input> : Record<string, unknown>;
+
+export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
+  /** 1 to 64 of a-z, A-Z, 0-9, `_` and `-`, which every provider accepts. */
+  name: string;
+  /** For the model: what the tool does and when to use it. */
+  description: string;
+  /** A zod object, whose optional fields stay optional for the model; or a JSON Schema whose root is an object. */
+  input: Input;
+  /** Definitions for a JSON Schema's references to `#/components/schemas/…` or to an `$anchor` there. May be a whole OpenAPI document. */
+  definitions?: SchemaDefinitions;
+  /** Whether a call may run again after a crash. Default `once`: it never runs twice. */
+  effect?: Effect;
+  /** Default `never`. */
+  approval?: ApprovalRule<Arguments<Input>>;
+  /** Timeout of one attempt, in milliseconds. Default: the agent's `toolTimeoutMs`, which defaults to 30,000. */
+  timeoutMs?: number;
+  /** Retries after an error; only for `pure` and `keyed`. Default: one attempt. */
+  retry?: ToolRetry;
+  /** Runs the call in the background: the model continues, and receives the result later in a message. */
+  background?: boolean;
+  /** For a tool without `execute`: who may answer, and until when. */
+  ask?: AskOptions;
+  /** For a tool without `execute`: the call is a question to a person. */
+  question?: boolean;
+  /**
+   * Returns the result for the model: text, parts, anything that JSON can represent, or `suspend(…)`. If it throws, the model receives
+   * `Error: <message>`; throw `ToolFailure` to choose the message. Without `execute`, the call waits for an output from outside.
+   */
+  execute?(args: Arguments<Input>, ctx: ToolContext): unknown;
+}
+
+/** A validated tool with its defaults. Created only by `defineTool`. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: JsonObject;
+  /** Validates arguments. Rejects if the tool author's own check throws. */
+  check(value: unknown): Promise<CheckedInput>;
+  readonly effect: Effect;
+  /** Unset: no approval needed. */
+  readonly approval?: Approval;
+  /** Unset: the agent's timeout. */
+  readonly timeoutMs?: number;
+  readonly retry?: ToolRetry;
+  readonly background?: true;
+  readonly ask?: AskPolicy;
+  readonly question?: true;
+  readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
+}

@@ -1,9 +1,0 @@
-import { z } from 'zod';
-import { defineTool } from './define-tool';
-
-/** What an agent has besides its own tools when only `done` ends its runs. */
-export const doneTool = defineTool({
-  name: 'done',
-  description: 'Call this, and nothing else, when the task is finished and checked. Nothing but this call ends your work.',
-  input: z.object({ message: z.string().describe('The answer, or what was done, in full: the person sees this.').optional() }),
-});

@@ -1,0 +1,182 @@
+import { isObject } from '../../core/json';
+import type { PermissionRule } from '../../core/tool';
+import { hasPlainRepository } from './git-safety';
+import { isReadingGit, programName, reachesFurther, runsFreely } from './harmless-commands';
+import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
+import { prefixToRemember } from './remembered-prefixes';
+import { changesShell, runsAnIndex } from './shell-builtins';
+import { readShellCommand, type ShellWord, type SimpleCommand } from './shell-command';
+
+/** The parts of a call that rules use. `args` as the tool receives them. */
+export interface PermissionCall {
+  tool: string;
+  args: unknown;
+  /** Absolute path of the folder in which the tool works, if known. */
+  workspace?: string;
+}
+
+/** The command of a call whose tool runs shell commands: its argument `command`. */
+export function commandOf({ args }: PermissionCall): string | undefined {
+  return isObject(args) && typeof args.command === 'string' ? args.command : undefined;
+}
+
+/** The arguments of the tool `shell`. */
+const aboutCommands: Record<string, (value: unknown) => boolean> = {
+  command: () => true,
+  workdir: () => true,
+  timeout: (value) => typeof value === 'number',
+};
+
+/** Whether the command alone determines what a call does: an unknown argument may name another machine, folder, user or environment. */
+export function isCommandAlone({ args }: PermissionCall): boolean {
+  return (
+    isObject(args) &&
+    Object.entries(args).every(
+      ([name, value]) => value === undefined || (Object.hasOwn(aboutCommands, name) && aboutCommands[name]?.(value)),
+    )
+  );
+}
+
+/** The rule as text, such as `shell: git push`. */
+export function ruleName({ tool, prefix }: PermissionRule): string {
+  return prefix ? `${tool}: ${prefix.join(' ')}` : tool;
+}
+
+export function isSameRule(a: PermissionRule, b: PermissionRule): boolean {
+  return a.tool === b.tool && a.exact === b.exact && JSON.stringify(a.prefix) === JSON.stringify(b.prefix);
+}
+
+export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule[] {
+  return rules.filter((rule, at) => rules.findIndex((other) => isSameRule(rule, other)) === at);
+}
+
+/** `stop` applies to deny rules, and has no effect in others. */
+const ruleKeys = ['tool', 'prefix', 'exact', 'stop'];
+
+/** Returns the problem of a rule; `undefined` if it is valid. */
+export function problemOfRule(rule: unknown): string | undefined {
+  if (!isObject(rule) || typeof rule.tool !== 'string' || rule.tool.trim() === '')
+    return 'is not a rule; give { tool } or { tool, prefix }';
+  const { prefix } = rule;
+  // For example the `command` of another system: without it the rule would apply to the whole tool.
+  const odd = Object.keys(rule).find((key) => !ruleKeys.includes(key));
+  if (odd !== undefined) return `has the unknown key '${odd}'; give { tool } or { tool, prefix }`;
+  if (rule.stop !== undefined && rule.stop !== true) return `has stop: ${JSON.stringify(rule.stop)}; use true, or leave it out`;
+  if (rule.exact !== undefined && (rule.exact !== true || prefix === undefined)) {
+    return `has exact: ${JSON.stringify(rule.exact)}; use true with a prefix that has all words of a command, or leave it out`;
+  }
+  if (prefix === undefined) return undefined;
+  // A prefix given as one string with blanks is not a word; the words of a whole command may contain blanks.
+  const isWord = (word: unknown, at: number) => typeof word === 'string' && (/^\S+$/.test(word) || (rule.exact === true && at > 0));
+  const words = Array.isArray(prefix) && prefix.length > 0 && prefix.every(isWord);
+  return words ? undefined : `has the prefix ${JSON.stringify(prefix)}; give the words of a command one by one, such as ['git', 'push']`;
+}
+
+/** The simple commands of a call, and where each may run; `undefined` if the command is not understood, or may leave the workspace. */
+export function commandsOf(call: PermissionCall, root: string | undefined): { command: SimpleCommand; place: Place }[] | undefined {
+  const text = commandOf(call);
+  const read = text === undefined ? undefined : readShellCommand(text);
+  let place = placeOf(call, root);
+  if (!read?.understood || !place) return undefined;
+  const found: { command: SimpleCommand; place: Place }[] = [];
+  for (const command of read.commands) {
+    const [program, path, ...rest] = command.words;
+    if (program?.text === 'cd') {
+      if (!path || rest.length > 0 || command.inputs.length > 0) return undefined;
+      place = behindCd(path, place);
+      if (!place) return undefined;
+    } else {
+      found.push({ command, place });
+      if (programName(program?.text ?? '') === 'git' && path?.text === 'add') place = { ...place, mayHaveSubmodules: true };
+    }
+  }
+  return found;
+}
+
+/** Where a call's command starts: in the workspace, or in its folder `workdir`. */
+function placeOf({ args }: PermissionCall, root: string | undefined): Place | undefined {
+  const start: Place = { root, folders: [''], lookups: noLookups() };
+  const workdir = isObject(args) ? args.workdir : undefined;
+  if (workdir === undefined) return start;
+  const folders = typeof workdir === 'string' ? foldersAt({ text: workdir, glob: false }, start) : undefined;
+  return folders && { ...start, folders };
+}
+
+export interface Leave {
+  /** The configured rules, taken literally. */
+  rules: readonly PermissionRule[];
+  /** The remembered rules, which allow no more than what people saw. */
+  remembered: readonly PermissionRule[];
+  /** The mode, in which known commands run without a rule. */
+  mode: 'minimal' | 'trusted' | undefined;
+  root: string | undefined;
+  /** The tool works in a different folder than the one that permissions use, so only rules for the whole tool apply. */
+  elsewhere: boolean;
+}
+
+/**
+ * Whether a call needs no approval: because of a rule for the whole tool, or, for a shell command, because a rule or the mode allows each simple
+ * command in it. No prefix and no mode allows a command that is not understood.
+ */
+export function allows({ rules, remembered, mode, root, elsewhere }: Leave, call: PermissionCall): boolean {
+  // Remembered rules come from people and stores, so an invalid rule allows nothing.
+  const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
+  const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
+  const own = [...written, ...kept];
+  if (own.some(({ prefix }) => prefix === undefined)) return true;
+  const isShell = mode !== undefined && call.tool === 'shell';
+  if (elsewhere || (own.length === 0 && !isShell) || commandOf(call) === undefined || !isCommandAlone(call)) return false;
+  const commands = commandsOf(call, root);
+  return (
+    commands?.every(
+      ({ command, place }) =>
+        (isShell && runsFreely(command, mode, place)) ||
+        // A command that changes the shell changes the meaning of the others.
+        ((commands.length === 1 || !changesShell(command.words)) && written.some((rule) => allowsCommand(rule, command, place))) ||
+        (!changesShell(command.words) && isRemembered(kept, command, place)),
+    ) === true
+  );
+}
+
+/** Whether a remembered rule has the whole command, or first words that would be offered for it again. */
+function isRemembered(kept: readonly PermissionRule[], command: SimpleCommand, place: Place): boolean {
+  if (kept.some((rule) => rule.exact && isExactly(rule, command, place))) return true;
+  const prefixes = kept.filter(({ exact }) => !exact);
+  const offered = prefixes.length > 0 ? prefixToRemember(command, place) : undefined;
+  return offered !== undefined && prefixes.some(({ prefix = [] }) => hasWords(offered, prefix));
+}
+
+function hasWords(words: readonly string[], prefix: readonly string[]): boolean {
+  return (
+    words.length === prefix.length && words.every((word, at) => (at === 0 ? word === programName(prefix[0] ?? '') : word === prefix[at]))
+  );
+}
+
+/** In another folder, or with other input, the same words may do something else. */
+function isExactly({ prefix = [] }: PermissionRule, { words, inputs, piped }: SimpleCommand, place: Place): boolean {
+  const isSame = words.length === prefix.length && startsWith(words, prefix);
+  return isSame && words.every(({ glob }) => !glob) && !piped && inputs.length === 0 && isAtHome(place);
+}
+
+function allowsCommand(rule: PermissionRule, command: SimpleCommand, place: Place): boolean {
+  if (rule.exact) return isExactly(rule, command, place);
+  const { prefix = [] } = rule;
+  const { words } = command;
+  if (!startsWith(words, prefix) || runsAnIndex(words)) return false;
+  // A program with a relative path is a different program in another folder.
+  if (/^[^/].*\//.test(words[0]?.text ?? '') && !isAtHome(place)) return false;
+  // A rule that allows git to read doesn't allow programs that a repository names. Without a root, no repository can be checked.
+  if (isReadingGit(words) && place.root !== undefined && !hasPlainRepository(place)) return false;
+  // A rule that itself names the dangerous option, such as `find . -exec grep`, allows it, but not a second one after it.
+  const [name] = words;
+  const meant = (word: ShellWord, at: number) => name !== undefined && at > 0 && at < prefix.length && reachesFurther([name, word], place);
+  return !reachesFurther(
+    words.filter((word, at) => !meant(word, at)),
+    place,
+  );
+}
+
+function startsWith(words: readonly ShellWord[], prefix: readonly string[]): boolean {
+  const isWord = ({ text }: ShellWord, at: number) => (at === 0 ? programName(text) === programName(prefix[0] ?? '') : text === prefix[at]);
+  return words.length >= prefix.length && words.slice(0, prefix.length).every(isWord);
+}

@@ -1,0 +1,106 @@
+import { bounds } from '../../core/bounds';
+import { bytesOf } from '../../core/context/carry';
+import type { Content, FilePart, ImagePart, Part } from '../../core/message';
+import { shortText, wellFormed } from '../../core/text';
+import { maxParts } from '../../core/tool';
+
+/** Maximum text of one tool result, in bytes of UTF-8. */
+export const maxOutputBytes = 50 * 1024;
+/** Maximum size of a result's images and files, which can't be cut: the answer must fit into a Temporal payload (2 MB). */
+export const maxImageBytes = 1024 * 1024;
+/** Space for the marker line with any number. */
+const markerBytes = 64;
+
+/** Shortens a text to at most `max` bytes (at least 128): its head and tail, around a line that says how much is missing. */
+export function capText(text: string, max = maxOutputBytes): string {
+  const total = Buffer.byteLength(text);
+  // A lone surrogate, which no encoder can represent, becomes a replacement character here too.
+  if (total <= max) return wellFormed(text);
+  const half = Math.floor((Math.max(max, 2 * markerBytes) - markerBytes) / 2);
+  // `half` characters have at least `half` bytes. The middle is not copied, however long it is.
+  const [head, tail] = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(-half))];
+  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total);
+}
+
+/** Joins the first and the last bytes of `total`, cut at whole lines if a line break is near the cut, otherwise at whole characters. */
+export function headAndTail(head: Buffer, tail: Buffer, total: number): string {
+  const end = lineEnd(head) ?? characterEnd(head);
+  const start = lineStart(tail) ?? characterStart(tail);
+  const left = total - end - (tail.length - start);
+  const first = head.toString('utf8', 0, end);
+  return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}[... ${left} bytes left out ...]\n${tail.toString('utf8', start)}`;
+}
+
+/** Limits the total text of the parts, and omits images and files that are too large, and excess parts. Notes each omission in its place. */
+export function capContent(content: Content, max = maxOutputBytes): Content {
+  if (typeof content === 'string') return capText(content, max);
+  let text = max;
+  let images = maxImageBytes;
+  let leftOut = 0;
+  const parts = content.slice(0, maxParts).flatMap((part): Part[] => {
+    if (part.type !== 'text') {
+      // The size in a payload, where escaped quotes and control characters need more bytes than in memory. It is never below the length.
+      const size = part.url.length > images ? part.url.length : bytesOf(part.url);
+      if (size > images) return [{ type: 'text', text: `[${part.type} left out: ${size} bytes, too large for the conversation]` }];
+      images -= size;
+      return [soundPart(part)];
+    }
+    const size = Buffer.byteLength(part.text);
+    if (size > text && text < 2 * markerBytes) {
+      leftOut += size;
+      return [];
+    }
+    const capped = capText(part.text, text);
+    text -= Buffer.byteLength(capped);
+    return [{ type: 'text', text: capped }];
+  });
+  if (leftOut > 0) parts.push({ type: 'text', text: `[... ${leftOut} bytes left out ...]` });
+  if (content.length > maxParts) parts.push({ type: 'text', text: `[... parts after the first ${maxParts} left out ...]` });
+  return parts;
+}
+
+const details: readonly unknown[] = ['auto', 'low', 'high'];
+
+const newline = 0x0a;
+
+/** After the last line break, if it is in the second half: a clean cut is not worth losing more. */
+function lineEnd(bytes: Buffer): number | undefined {
+  const at = bytes.lastIndexOf(newline);
+  return at + 1 > bytes.length / 2 ? at + 1 : undefined;
+}
+
+function lineStart(bytes: Buffer): number | undefined {
+  const at = bytes.indexOf(newline);
+  return at !== -1 && at + 1 < bytes.length / 2 ? at + 1 : undefined;
+}
+
+/** The end of the last complete UTF-8 character. */
+function characterEnd(bytes: Buffer): number {
+  let lead = bytes.length - 1;
+  while (lead > 0 && bytes.length - lead < 4 && isContinuation(bytes[lead])) lead -= 1;
+  const first = bytes[lead] ?? 0;
+  const needs = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  return needs > bytes.length - lead ? lead : bytes.length;
+}
+
+function characterStart(bytes: Buffer): number {
+  let at = 0;
+  while (at < 3 && isContinuation(bytes[at])) at += 1;
+  return at;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}
+
+function soundPart(part: ImagePart | FilePart): Part {
+  const url = wellFormed(part.url);
+  if (part.type === 'image') return { type: 'image', url, ...(details.includes(part.detail) && { detail: part.detail }) };
+  const { mediaType, name } = part;
+  return {
+    type: 'file',
+    url,
+    mediaType: shortText(mediaType, bounds.nameChars),
+    ...(typeof name === 'string' && { name: shortText(name, bounds.nameChars) }),
+  };
+}

@@ -1,0 +1,169 @@
+import { setTimeout } from 'node:timers/promises';
+import { namesPeople } from '../../core/ask-policy';
+import { excerpt } from '../../core/json';
+import type { ToolCall } from '../../core/message';
+import type { AskPolicy, PermissionRule, ToolError, ToolSpec, Verdict } from '../../core/tool';
+import { doneTool } from '../built-in/done';
+import { approvalFor } from '../defining/approval';
+import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
+import { extraTool } from '../defining/extra-tool';
+import { permissionFor, withSuggestions } from '../permissions/permission-check';
+import { createPermissions, type Permissions } from '../permissions/permissions';
+import { type Execution, failed, runTool, type ToolHost } from './run-tool';
+import { shownArguments } from './shown-arguments';
+import { parseArguments } from './tool-arguments';
+
+export interface ToolboxOptions {
+  /** Timeout of tools that set none, in milliseconds. Default 30,000. */
+  timeoutMs?: number;
+  permissions?: Permissions;
+  /** Adds the tool `done`, with which the model ends its work. */
+  done?: boolean;
+}
+
+/** The parts of a decision that depend on the thread. */
+export interface JudgeOptions {
+  /** Rules that people remembered for the thread. */
+  rules?: PermissionRule[];
+  /** Tools that came with the thread's input, answered from outside. The agent's own tool of the same name takes precedence. */
+  extraTools?: readonly ToolSpec[];
+  /** Absolute path of the folder in which the tools work. */
+  workspace?: string;
+  /** A person may be asked about the call even if the tool needs no approval. */
+  mayBeAsked?: boolean;
+}
+
+/** The tools of one agent. Needs only Node, so it can be used in scripts and tests. */
+export interface Toolbox {
+  /** The tools in the order given, those of the thread last, because providers cache prompts by their prefix. */
+  specs(extraTools?: readonly ToolSpec[]): ToolSpec[];
+  names(): string[];
+  get(name: string): Tool | undefined;
+  /** Decides what happens to a call. Runs only the tool's approval rule and the permissions. Never throws. */
+  judge(call: ToolCall, options?: JudgeOptions): Promise<Verdict>;
+  /** Whether a call that needed no approval still needs none: earlier calls may have changed what it would do. */
+  isFree(call: ToolCall, options?: Pick<JudgeOptions, 'rules' | 'workspace'>): Promise<boolean>;
+  /** The arguments to show to people, if they differ from the model's text. */
+  shown(call: ToolCall): Promise<string | undefined>;
+  /**
+   * Runs one attempt at a call: validates the arguments again, and runs the tool within its timeout. Never throws.
+   * `threw`: `execute` threw something other than `ToolFailure`, so the tool's `retry` applies.
+   */
+  execute(call: ToolCall, host: ToolHost): Promise<Execution>;
+}
+
+/** Applies remembered rules for agents without permissions of their own. */
+const rulesOnly = createPermissions({});
+
+/** Creates a toolbox. Throws `TypeError` if two different tools share a name. */
+export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
+  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
+  const byName = named(options.done ? [...tools, doneTool] : tools);
+
+  const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({
+    name: 'ToolNotFoundError',
+    message: `Unknown tool '${excerpt(name, 100)}'. Available tools: ${excerpt([...byName.keys(), ...extra.map((tool) => tool.name)].join(', ') || 'none', 4_000)}.`,
+  });
+
+  return Object.freeze({
+    specs(extraTools: readonly ToolSpec[] = []) {
+      const own = [...byName.values()].map(({ name, description, parameters }) => ({ name, description, parameters }));
+      return [...own, ...extraTools.filter(({ name }) => !byName.has(name))];
+    },
+    names: () => [...byName.keys()],
+    get: (name: string) => byName.get(name),
+
+    async judge(call: ToolCall, { rules = [], extraTools = [], workspace, mayBeAsked = false }: JudgeOptions = {}): Promise<Verdict> {
+      const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
+      if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
+      const parsed = await parseArguments(tool, call.arguments);
+      if (!parsed.ok) return { kind: 'reject', error: parsed.error };
+      if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
+      if ('kind' in leave) return leave;
+      const shown = leave.approval || mayBeAsked ? await shownOf(tool, call) : undefined;
+      return { ...verdictOf(tool, leave.approval, otherwise), ...(shown !== undefined && { arguments: shown }) };
+    },
+
+    async isFree(call: ToolCall, { rules = [], workspace }: Pick<JudgeOptions, 'rules' | 'workspace'> = {}): Promise<boolean> {
+      const tool = byName.get(call.name);
+      const parsed = permissions && tool && (await parseArguments(tool, call.arguments));
+      if (!tool || !parsed?.ok) return true;
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
+      return !('kind' in leave) && !leave.approval;
+    },
+
+    async shown(call: ToolCall): Promise<string | undefined> {
+      const tool = byName.get(call.name);
+      return tool && shownOf(tool, call);
+    },
+
+    async execute(call: ToolCall, host: ToolHost): Promise<Execution> {
+      const tool = byName.get(call.name);
+      if (!tool) return { outcome: failed(unknown(call.name), { status: 'rejected' }), threw: false };
+      const parsed = await parseArguments(tool, call.arguments);
+      if (!parsed.ok) return { outcome: failed(parsed.error, { status: 'rejected' }), threw: false };
+      return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
+    },
+  });
+}
+
+/** Arguments that differ with each validation, such as a default of the current time, can't be shown; then the model's text is shown. */
+async function shownOf(tool: Tool, call: ToolCall): Promise<string | undefined> {
+  const once = await parseArguments(tool, call.arguments);
+  const first = once.ok ? shownArguments(tool, once.args, call.arguments) : undefined;
+  if (first === undefined) return undefined;
+  // Long enough for the clock to advance.
+  await setTimeout(2);
+  const again = await parseArguments(tool, call.arguments);
+  return again.ok && shownArguments(tool, again.args, call.arguments) === first ? first : undefined;
+}
+
+/** Whether a call may run, and whether it needs approval. */
+async function leaveFor(
+  tool: Tool,
+  args: unknown,
+  { rules, permissions, workspace }: { rules: PermissionRule[]; permissions: Permissions | undefined; workspace: string | undefined },
+): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
+  const request = { tool: tool.name, args, ...(workspace !== undefined && { workspace }) };
+  const permission = await permissionFor(permissions, { ...request, rules });
+  if (typeof permission === 'object' && 'kind' in permission) return permission;
+  const isAllowed = permission === 'allow';
+  if (isAllowed && !mayNamePeople(tool)) return {};
+  if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true })) === 'allow') return {};
+  const own = await approvalFor(tool, args);
+  if (own && 'refused' in own) return { kind: 'reject', error: own.refused };
+  const why = typeof permission === 'object' ? { reason: permission.ask } : {};
+  const ask = { ...why, ...own?.ask };
+  // The person who remembered the rule decided about another call, and may not be one of those who must agree to this one.
+  if (namesPeople(ask)) return { approval: { ...ask, remember: [] } };
+  if (isAllowed || (!own && permission === undefined)) return {};
+  return { approval: withSuggestions(ask, permissions, request) };
+}
+
+function mayNamePeople({ approval }: Tool): boolean {
+  return approval !== undefined && (approval.when !== 'always' || namesPeople(approval.ask));
+}
+
+function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: number): Verdict {
+  const { effect, timeoutMs = otherwise, retry, background, ask, question } = tool;
+  const asked = approval && { approval };
+  if (!tool.execute) return { kind: 'external', ...asked, ...(ask && { ask }), ...(question && { question }) };
+  return { kind: 'run', effect, timeoutMs, ...asked, ...(retry && { retry }), ...(background && { background }) };
+}
+
+function named(tools: readonly Tool[]): Map<string, Tool> {
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    const before = byName.get(tool.name);
+    if (before && before !== tool) {
+      const remedy =
+        tool === doneTool
+          ? "an agent with stop 'done-tool' has a built-in tool of that name. Rename yours"
+          : 'the model could not tell them apart. Rename one';
+      throw new TypeError(`Two tools are named '${tool.name}'; ${remedy}.`);
+    }
+    byName.set(tool.name, tool);
+  }
+  return byName;
+}
