@@ -1,6 +1,7 @@
 import { ActivityFailure, ApplicationFailure, type CancellationScope, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
 import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
 import type { ModelSettings } from '../core/agent';
+import { withoutSignature } from '../core/attestation';
 import { bounds } from '../core/bounds';
 import { runOf } from '../core/calls';
 import { bytesOf } from '../core/context/carry';
@@ -90,7 +91,7 @@ function call(
     ...(instructions && { instructions }),
     ...(closing && { closing }),
     ...(tools && { extraTools: tools }),
-    ...(state.rules.length > 0 && { rules: state.rules }),
+    ...(state.rules.length > 0 && { rules: state.rules.map(withoutSignature) }),
     ...(inline && { inline }),
   };
   return scheduleStep(thread, callModelOptions, request, (options, asked) =>
