@@ -18,6 +18,8 @@ export interface ModelRequest {
   /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
+  /** The same for all calls of a thread: providers with a prompt cache that is shared by key use it to find the thread's earlier requests. */
+  cacheKey?: string;
 }
 
 /** A fragment of an answer while it is streamed. For display only: the complete `ModelAnswer` is authoritative. */

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
+import { contextLeftPercent } from '../../src/core/context/budget';
 import type { AgentEvent } from '../../src/core/event';
 import { type CodeliaNotification, codeliaEvents, codeliaNotifications, codeliaRunLog } from '../../src/projections/codelia/codelia';
 import { codeliaUsage, sessionHistory } from '../../src/projections/codelia/history';
-import { type CodeliaEvent, contextLeftPercent, viewOf } from '../../src/projections/codelia/words';
+import { type CodeliaEvent, viewOf } from '../../src/projections/codelia/words';
 import { project } from '../../src/projections/projection';
 import { plot, Story } from '../core/story';
 import { rounds } from '../support/rounds';
