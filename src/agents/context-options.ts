@@ -59,25 +59,29 @@ export function contextRules(
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ContextOptions;
   const rules: ContextRules = { ...defaults, ...set };
   const wrongModel = set.model === undefined ? undefined : checkModels(set.model);
-  return { rules, problems: [...(wrongModel ? [`context.${wrongModel}`] : []), ...problemsOfSizes(rules, settings, fixedTokens)] };
+  return {
+    rules,
+    problems: [...(wrongModel ? [`context.${wrongModel}`] : []), ...problemsOfSizes(rules, set.summaryTokens, settings, fixedTokens)],
+  };
 }
 
 /** Sizes that contradict each other can only be detected if the window is set here. Otherwise each model call checks them. */
-function problemsOfSizes(rules: ContextRules, { maxTokens }: ModelSettings, fixedTokens: () => number): string[] {
-  const { windowTokens: window, compactAt, summaryTokens } = rules;
+function problemsOfSizes(
+  { windowTokens: window, reserveTokens, compactAt }: ContextRules,
+  summaryTokens = 0,
+  { maxTokens }: ModelSettings,
+  fixedTokens: () => number,
+): string[] {
   if (window === undefined) return [];
-  const reserve = rules.reserveTokens ?? defaultReserve(window, maxTokens);
+  const reserve = reserveTokens ?? defaultReserve(window, maxTokens);
   if (reserve >= window) return [`context.reserveTokens: (${reserve}) must be below context.windowTokens (${window})`];
   const threshold = Math.floor(compactAt * (window - reserve));
+  const words = `${threshold} (${compactAt} of ${window} - ${reserve}), above which the transcript is shortened`;
+  if (summaryTokens >= threshold) return [`context.summaryTokens: (${summaryTokens}) must be below ${words}`];
   const fixed = fixedTokens();
-  if (fixed >= threshold) {
-    return [
-      `context.windowTokens: the instructions and tools alone take about ${fixed} tokens, and the transcript is shortened above ${threshold} (${compactAt} of ${window} - ${reserve}); shorten them, or use a model with a larger window`,
-    ];
-  }
-  return rules.summaryTokens >= threshold
-    ? [
-        `context.summaryTokens: (${summaryTokens}) must be below ${threshold} (${compactAt} of ${window} - ${reserve}), above which the transcript is shortened`,
-      ]
-    : [];
+  return fixed < threshold
+    ? []
+    : [
+        `context.windowTokens: the instructions and tools take about ${fixed} tokens, which must be below ${words}; shorten them, or use a model with a larger window`,
+      ];
 }
