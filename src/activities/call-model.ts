@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
@@ -121,7 +121,7 @@ async function ask(
       ...(agent.hostedTools.length > 0 && isTurn && { hostedTools: agent.hostedTools }),
       ...(agent.answer && isTurn && { answer: agent.answer.schema }),
       settings,
-      cacheKey: step.threadId,
+      cacheKey: cacheKeyOf(step.threadId),
     },
     {
       signal: cap.signal,
@@ -140,6 +140,11 @@ async function ask(
   const answer = soundAnswer(await (agent.emptyRetries === undefined ? answered : answered.catch(orEmpty)));
   spent.told(answer.usage);
   return answer;
+}
+
+/** The thread's id, if it is not longer than OpenAI accepts. */
+function cacheKeyOf(threadId: string): string {
+  return threadId.length <= 64 ? threadId : createHash('sha256').update(threadId).digest('hex');
 }
 
 /** How long a provider may take to stop after its signal is aborted. One of the user's may ignore it: the run must be cancelled all the same. */

@@ -150,8 +150,12 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'thread.closed':
       state.closed = true;
       return;
-    case 'thread.context.compacted':
+    case 'thread.context.compaction.started':
+      // A request that arrives while the model writes the summary is another one.
       if (event.data.reason === 'requested') delete state.compact;
+      return;
+    case 'thread.context.compacted':
+      if (event.data.reason === 'requested' && !event.data.summary) delete state.compact;
       if (event.data.spent) spend(state, event.data.spent);
       return compacted(state, event, extra);
     case 'thread.context.kept':
@@ -172,7 +176,6 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'thread.run.step.tool_call.completed_by_llm':
     case 'agent.input.expired':
     case 'thread.run.requires_action':
-    case 'thread.context.compaction.started':
     case 'agent.request.rejected':
       return;
     default:
@@ -261,10 +264,10 @@ function archive(state: ThreadState, kept: readonly Message[]): void {
   if (gone.length > 0) state.archived = [...archived, ...gone];
 }
 
-function kept(state: ThreadState, { reason = 'requested', failed, spent }: DurableEventData['thread.context.kept']): void {
-  if (reason === 'requested') delete state.compact;
+function kept(state: ThreadState, { failed, spent }: DurableEventData['thread.context.kept']): void {
   if (spent) spend(state, spent);
   if (failed) state.context = { ...state.context, backOff: nextBackOff(state) };
+  else delete state.compact;
 }
 
 function queue(

@@ -18,7 +18,7 @@ export interface ModelRequest {
   /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
-  /** The same for all calls of a thread: providers with a prompt cache that is shared by key use it to find the thread's earlier requests. */
+  /** At most 64 characters, and the same for all calls of a thread. With it some providers find more of a request in their prompt caches. */
   cacheKey?: string;
 }
 

@@ -27,17 +27,15 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
   if (state.compact) return compactAsRequested(thread);
   if (!policy) return false;
   const isEnough = (freedTokens: number) => usedTokens(state) - freedTokens <= thresholdOf(state, policy);
-  return prune(thread, policy, 'window', isEnough) || summarize(thread, policy, { reason: 'window' });
+  return prune(thread, policy, 'window', isEnough) || (await summarize(thread, policy, { reason: 'window' })) === 'summarized';
 }
 
 /** Carries out a requested compaction, or records that nothing could be removed. */
 export async function compactAsRequested(thread: ThreadContext): Promise<boolean> {
-  const { state } = thread;
-  const policy = state.facts?.context;
-  if (policy && (await summarize(thread, policy, { reason: 'requested' }))) return true;
-  // The request is still there if no summary was tried; one that failed was recorded.
-  if (state.compact) keepAsRequested(thread);
-  return false;
+  const { context: policy } = thread.state.facts ?? {};
+  const done = policy ? await summarize(thread, policy, { reason: 'requested' }) : 'nothing';
+  if (done === 'nothing') keepAsRequested(thread);
+  return done === 'summarized';
 }
 
 /**
@@ -71,7 +69,8 @@ const partOfRejected = 0.6;
 async function summarizeRejected(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
   const { state } = thread;
   if (isBackingOff(state) || beforeCall(state, Date.now())) return false;
-  return summarize(thread, policy, { reason: 'context-length', maxInputTokens: Math.floor(usedTokens(state) * partOfRejected) });
+  const maxInputTokens = Math.floor(usedTokens(state) * partOfRejected);
+  return (await summarize(thread, policy, { reason: 'context-length', maxInputTokens })) === 'summarized';
 }
 
 /** Clears old outputs, if that frees enough to be worth it and `isEnough`. */

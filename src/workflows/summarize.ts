@@ -23,16 +23,20 @@ interface Occasion {
 }
 
 /**
- * Has a model summarize the older part of the transcript and puts the summary in its place. Returns false if there is nothing to summarize, or
- * if the summary failed: then the transcript stays as it is, and none is tried for some turns. Throws only if the run is cancelled.
+ * Has a model summarize the older part of the transcript and puts the summary in its place. Returns `nothing` if there is nothing to summarize,
+ * and `failed` if the summary failed: then the transcript stays as it is, and none is tried for some turns. Throws only if the run is cancelled.
  */
-export async function summarize(thread: ThreadContext, policy: ContextPolicy, occasion: Occasion): Promise<boolean> {
+export async function summarize(
+  thread: ThreadContext,
+  policy: ContextPolicy,
+  occasion: Occasion,
+): Promise<'summarized' | 'failed' | 'nothing'> {
   const { state, record } = thread;
   const { reason } = occasion;
   const division = divide(state.messages, policy, runOf(state).opening, sizesOf(state));
-  if (!division || (reason === 'window' && gainOf(state, policy, division) <= 0)) return false;
-  record('thread.context.compaction.started', { stepId: stepIdOf(runOf(state)), reason });
+  if (!division || (reason === 'window' && gainOf(state, policy, division) <= 0)) return 'nothing';
   const request = reason === 'requested' ? state.compact : undefined;
+  record('thread.context.compaction.started', { stepId: stepIdOf(runOf(state)), reason });
   let spent: SpentOnCall | undefined;
   try {
     const result = await requestSummary(thread, policy, division, occasion);
@@ -45,13 +49,13 @@ export async function summarize(thread: ThreadContext, policy: ContextPolicy, oc
       { reason, prunedOutputs: 0, droppedMessages, bytes: bytesOf(messages), summary, spent, ...request },
       { transcript: { messages, hash: hashOf(messages) }, retained },
     );
-    return true;
+    return 'summarized';
   } catch (error) {
     spent ??= spentInVain(error, policy.model ?? inForce(state).model ?? '');
     const failed = isCancellation(error) ? 'The run was cancelled.' : failureOf(error).message;
     record('thread.context.kept', { bytes: bytesOf(state.messages), reason, failed, ...(spent && { spent }), ...request });
     if (isCancellation(error)) throw error;
-    return false;
+    return 'failed';
   }
 }
 

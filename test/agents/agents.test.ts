@@ -20,6 +20,7 @@ describe('defineAgent', () => {
     expect(agent.toolbox.specs()).toEqual([]);
     expect(agent).toMatchObject({ strategy: 'by-effect', settings: {}, limits: {}, retry: { maxAttempts: 5 } });
     expect(factsOf(agent)).toEqual({
+      context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       name: 'support',
       model: 'openai/gpt-5',
       limits: {},
@@ -78,6 +79,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       ...remarkable,
       hooks: { 'before:llm': ['before:llm#1'] },
     });

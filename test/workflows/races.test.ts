@@ -292,7 +292,7 @@ test('a cancel that is accepted between two runs takes effect on the next', asyn
   expect(requests()).toHaveLength(1);
 });
 
-test('a compaction that is requested during the last model call of a run is done before the next run', async () => {
+test('a compaction that is requested during the last model call of a run is done in a run of its own', async () => {
   const held = gate();
   const said = scene(async ({ turn }) => {
     if (turn === 0) return callTools([{ name: 'lengthy', args: {} }]);
@@ -306,10 +306,12 @@ test('a compaction that is requested during the last model call of a run is done
   );
   await ask(thread, 'compact');
   held.open();
-  await reaches(thread, 'idle');
-  const told = await story(thread);
-  expect(ofType(told, 'thread.context.compacted')).toMatchObject([{ data: { reason: 'requested' } }]);
-  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+  const ended = await until(
+    () => logOf(thread),
+    (log) => ofType(log, 'thread.run.completed').length === 2,
+  );
+  expect(ofType(ended, 'thread.context.compacted')).toMatchObject([{ data: { reason: 'requested' } }]);
+  expect(ofType(ended, 'thread.run.completed').map(({ data }) => data.output)).toEqual(['done', 'Compaction run completed.']);
 });
 
 test('a thread that is closed with a cancel before its run began is cancelled, and calls no model', async () => {
