@@ -236,7 +236,12 @@ async function accept(thread: ThreadContext): Promise<RunEnd | undefined> {
 /** A run that only shortens the transcript: no message, no turn. */
 function compactOnly(thread: ThreadContext): RunEnd | Promise<RunEnd> {
   const end: RunEnd = { type: 'completed', output: 'Compaction run completed.' };
-  if (thread.state.facts?.context !== undefined) return compactAsRequested(thread).then(() => end);
+  if (thread.state.facts?.context !== undefined) return summarizeOnly(thread).then(() => end);
   halveAsRequested(thread);
   return end;
+}
+
+async function summarizeOnly(thread: ThreadContext): Promise<void> {
+  if (thread.state.paused) await heldBack(thread);
+  await compactAsRequested(thread);
 }

@@ -35,6 +35,6 @@ export async function tellCompactions(thread: ThreadContext): Promise<void> {
   const { log, delivered } = thread.state;
   for (const { seq, data } of log.filter(({ type, seq }) => type === 'thread.context.compacted' && seq > delivered.compactions)) {
     noteDelivered(thread.state, { compactions: seq });
-    await runHook(thread, 'on:compaction', data as HookInput['on:compaction']);
+    await runHook(thread, 'on:compaction', data as unknown as HookInput['on:compaction']);
   }
 }

@@ -1,9 +1,8 @@
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
-import { isBackingOff, isNearlyFull, sizesOf, thresholdOf, usedTokens } from '../core/context/budget';
+import { isBackingOff, isNearlyFull, isOverfull, sizesOf, usedTokens } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { pruneOutputs } from '../core/context/shorten';
-import { beforeCall } from '../core/decide';
 import type { CompactionReason } from '../core/event';
 import { stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -26,7 +25,7 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
   takeInResults(thread, stepIdOf(runOf(state)));
   if (state.compact) return compactAsRequested(thread);
   if (!policy) return false;
-  const isEnough = (freedTokens: number) => usedTokens(state) - freedTokens <= thresholdOf(state, policy);
+  const isEnough = (freedTokens: number) => !isOverfull(state, policy, freedTokens);
   return prune(thread, policy, 'window', isEnough) || (await summarize(thread, policy, { reason: 'window' })) === 'summarized';
 }
 
@@ -68,7 +67,7 @@ const partOfRejected = 0.6;
 
 async function summarizeRejected(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
   const { state } = thread;
-  if (isBackingOff(state) || beforeCall(state, Date.now())) return false;
+  if (isBackingOff(state)) return false;
   const maxInputTokens = Math.floor(usedTokens(state) * partOfRejected);
   return (await summarize(thread, policy, { reason: 'context-length', maxInputTokens })) === 'summarized';
 }

@@ -1,11 +1,12 @@
 import { isCancellation } from '@temporalio/workflow';
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
-import { gainOf, sizesOf } from '../core/context/budget';
+import { isWorthSummary, sizesOf } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { type Division, divide } from '../core/context/shorten';
 import { mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
 import { tokensOf } from '../core/context/tokens';
+import { beforeCall } from '../core/decide';
 import type { CompactionReason, SpentOnCall } from '../core/event';
 import { refusalOf, textOf, type UserMessage } from '../core/message';
 import { inForce, stepIdOf } from '../core/state';
@@ -23,8 +24,8 @@ interface Occasion {
 }
 
 /**
- * Has a model summarize the older part of the transcript and puts the summary in its place. Returns `nothing` if there is nothing to summarize,
- * and `failed` if the summary failed: then the transcript stays as it is, and none is tried for some turns. Throws only if the run is cancelled.
+ * Has a model summarize the older part of the transcript and puts the summary in its place. Returns `nothing` if there is nothing to summarize
+ * or a limit forbids it, and `failed` if the summary failed: then the transcript stays as it is, and none is tried for some turns. Throws only if the run is cancelled.
  */
 export async function summarize(
   thread: ThreadContext,
@@ -33,8 +34,10 @@ export async function summarize(
 ): Promise<'summarized' | 'failed' | 'nothing'> {
   const { state, record } = thread;
   const { reason } = occasion;
+  // A compaction of its own run, and one within a turn, are not preceded by the checks before a turn.
+  if (beforeCall(state, Date.now())) return 'nothing';
   const division = divide(state.messages, policy, runOf(state).opening, sizesOf(state));
-  if (!division || (reason === 'window' && gainOf(state, policy, division) <= 0)) return 'nothing';
+  if (!division || (reason === 'window' && !isWorthSummary(state, policy, division))) return 'nothing';
   const request = reason === 'requested' ? state.compact : undefined;
   record('thread.context.compaction.started', { stepId: stepIdOf(runOf(state)), reason });
   let spent: SpentOnCall | undefined;

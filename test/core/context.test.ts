@@ -3,9 +3,10 @@ import type { ContextPolicy } from '../../src/core/agent';
 import {
   contextLeftPercent,
   defaultReserve,
-  gainOf,
   isBackingOff,
   isNearlyFull,
+  isOverfull,
+  isWorthSummary,
   nextBackOff,
   sizesOf,
   usedTokens,
@@ -13,6 +14,8 @@ import {
 import { cleared, divide, pruneOutputs } from '../../src/core/context/shorten';
 import { mergeFacts, readSummary, summaryMessage, summaryPrompt, transcriptText, withSummary } from '../../src/core/context/summary';
 import { tokensOf } from '../../src/core/context/tokens';
+import type { DurableEvent, DurableEventData } from '../../src/core/event';
+import { evolve } from '../../src/core/evolve';
 import type { Message, UserMessage } from '../../src/core/message';
 import { newThread, type ThreadState } from '../../src/core/state';
 import { answerParts } from '../support/answer-parts';
@@ -112,7 +115,7 @@ describe('the window', () => {
     const worth = (tokens: number) => {
       const thread = state(142_000);
       const division = divide([said('task'), ...turn(tokens), ...turn(1), ...turn(1), ...turn(1)], policy, [], sizesOf(thread));
-      return gainOf(thread, policy, division!) > 0;
+      return isWorthSummary(thread, policy, division!);
     };
     expect(worth(12_000)).toBe(false);
     expect(worth(13_000)).toBe(true);
@@ -287,4 +290,68 @@ describe('a summary', () => {
     expect(content).toMatch(/^The conversation up to here was too long.*whoever continues/);
     expect(content).toMatch(/<retain>\n- port 80\n<\/retain>\n\n<summary>\nHalf done\.\n<\/summary>\n\n.*build \(c9\)$/);
   });
+});
+
+test('thousands of turns in one thread stay within the window, paired, and with the objective first', () => {
+  const state = newThread({ threadId: 't', agent: 'a', mode: 'one-shot', overrides: {}, queue: [] });
+  const facts = { name: 'a', model: 'm', limits: {}, strategy: 'by-effect' as const, searchAttributes: false, context: policy };
+  const measured = {
+    usedTokens: 0,
+    windowTokens: 128_000,
+    reserveTokens: 32_000,
+    instructionTokens: 500,
+    toolTokens: 1_500,
+    charsPerToken: 4,
+  };
+  const objective = said('Count all of it. '.repeat(50));
+  Object.assign(state, { facts, context: { measured, retained: [] }, messages: [objective] });
+  const run = { id: 'r', context: 2_000, calls: [], opening: [objective.id], turn: 0 };
+  Object.assign(state, { run });
+  const record = (data: DurableEventData['thread.context.compacted'], messages: Message[], retained?: string[]) => {
+    const event = {
+      seq: state.nextSeq,
+      type: 'thread.context.compacted',
+      timestamp: new Date(0).toISOString(),
+      threadId: 't',
+      runId: 'r',
+      data,
+    };
+    evolve(state, event as DurableEvent, { transcript: { messages, hash: '' }, ...(retained && { retained }) });
+  };
+  let [prunings, summaries, lastSummary] = [0, 0, 0];
+  for (let turns = 1; turns <= 3_000; turns++) {
+    if (isNearlyFull(state)) {
+      const sizes = sizesOf(state);
+      const pruned = pruneOutputs(state.messages, policy, sizes);
+      const rest = { reason: 'window' as const, bytes: 1 };
+      if (pruned && !isOverfull(state, policy, pruned.freedTokens)) {
+        prunings += 1;
+        record({ ...rest, prunedOutputs: pruned.prunedOutputs, droppedMessages: 0 }, pruned.messages);
+      } else {
+        const division = divide(state.messages, policy, [objective.id], sizes)!;
+        expect(isWorthSummary(state, policy, division)).toBe(true);
+        const retained = mergeFacts(state.context?.retained ?? [], [`fact ${turns}`]);
+        const summary = summaryMessage(`s${turns}`, { text: 'word '.repeat(3_000), retained }, []);
+        summaries += 1;
+        if (lastSummary > 0) expect(turns - lastSummary).toBeGreaterThan(10);
+        lastSummary = turns;
+        record({ ...rest, prunedOutputs: 0, droppedMessages: 1, summary }, withSummary(division, summary), retained);
+      }
+    }
+    const sent = 2_000 + tokensOf(state.messages);
+    expect(sent).toBeLessThan(96_000);
+    expect(state.messages[0]).toBe(objective);
+    const answered = turn(turns % 7 === 0 ? 6_000 : 800);
+    Object.assign(state.run ?? {}, { context: sent + tokensOf(answered.slice(0, 1)), turn: turns });
+    state.messages.push(...answered);
+    // A new execution now and then: what was replaced is not carried over, and the rest is small.
+    if (turns % 500 !== 0) continue;
+    expectPaired(state.messages);
+    const { archived: _, log: __, ...carried } = state;
+    expect(JSON.stringify(carried).length).toBeLessThan(512_000);
+    delete state.archived;
+  }
+  expect(prunings).toBeGreaterThan(10);
+  expect(summaries).toBeGreaterThan(3);
+  expect(prunings + summaries).toBeLessThan(200);
 });

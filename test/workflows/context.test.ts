@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { ContextOptions } from '../../src/agents/context-options';
 import type { Thread } from '../../src/client';
-import { type Message, textOf as textIn, type Usage } from '../../src/core/message';
+import { type Message, noUsage, textOf as textIn, type Usage } from '../../src/core/message';
 import { defineHooks } from '../../src/hooks';
+import type { ModelProvider } from '../../src/models/model';
+import { createModels } from '../../src/models/registry';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
@@ -60,6 +62,13 @@ async function finished(agent: string, input: string, options: object = {}) {
   const told = await story(thread);
   return { thread, told, end: told.at(-1), requests: requestsOf(rig, input).map(({ body }) => body) };
 }
+
+/** Waits until a conversation has had so many runs and waits for the next message. */
+const idle = (thread: Thread, runs: number) =>
+  until(
+    async () => ({ ...(await thread.usage()), ...(await thread.status()) }),
+    ({ status, runs: made, queued }) => status === 'idle' && made === runs && queued === 0,
+  );
 
 /** The largest request, in tokens as the server counts them. */
 const largest = (bodies: readonly object[]) => Math.max(...bodies.map((body) => JSON.stringify(body).length / 4));
@@ -187,7 +196,7 @@ test('[B115] a cancel ends a summary immediately, and the run', async () => {
   expect(ofType(told, 'thread.context.kept')[0]?.data).toMatchObject({ failed: 'The run was cancelled.' });
 });
 
-test('a limit of tokens that a summary reaches ends the run as any model call does', async () => {
+test('[B100] a limit of tokens that a summary reaches ends the run as any model call does', async () => {
   const tokens = ({ inputTokens, outputTokens }: Usage) => inputTokens + outputTokens;
   const { told: free } = await finished('summarizing', reader(8));
   const until = free.findIndex(({ type }) => type === 'thread.context.compacted');
@@ -200,7 +209,7 @@ test('a limit of tokens that a summary reaches ends the run as any model call do
   expect(told.slice(last).some(({ type }) => type === 'agent.run.step.created')).toBe(false);
 });
 
-test('[B117] hooks see the text of a summary, and may block it, as that of any answer', async () => {
+test('hooks see the text of a summary, and may block it, as that of any answer', async () => {
   await finished(
     'guarded',
     reader(8, () => say('<summary>all is well</summary>')),
@@ -272,22 +281,25 @@ describe('when the provider rejects the transcript as too long', () => {
     const { told, end } = await finished('never', scene(next));
     expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'context-length' } });
     expect(ofType(told, 'thread.context.compacted')).toEqual([]);
+    const thread = await rig.client.start('never', reader(2), { mode: 'conversation' });
+    await idle(thread, 1);
+    await thread.compact();
+    await idle(thread, 2);
+    await thread.close();
+    const events = await story(thread);
+    expect(ofType(events, 'thread.context.kept')).toHaveLength(1);
+    expect(ofType(events, 'thread.context.compaction.started')).toEqual([]);
   });
 });
 
 test('[B108] without `auto` nothing is shortened until someone requests it', async () => {
   const input = reader(8);
   const thread = await rig.client.start('manual', input, { mode: 'conversation' });
-  const idle = (runs: number) =>
-    until(
-      async () => ({ ...(await thread.status()), ...(await thread.usage()) }),
-      ({ status, runs: made }) => status === 'idle' && made === runs,
-    );
-  await idle(1);
+  await idle(thread, 1);
   expect(summariesOf(rig, input)).toEqual([]);
   expect(await thread.messages()).toHaveLength(18);
   await thread.compact({ by: 'dana' });
-  await idle(2);
+  await idle(thread, 2);
   expect(summariesOf(rig, input)).toHaveLength(1);
   expect((await thread.messages()).map(({ role }) => role)).toEqual(['user', 'user', 'assistant']);
   await thread.close();
@@ -324,4 +336,64 @@ test('what was replaced can be read across continue-as-new, and is not carried o
   const carried = Buffer.from(begun?.input?.payloads?.[1]?.data ?? []);
   expect(carried.length).toBeLessThan(100_000);
   expect(JSON.parse(carried.toString())).not.toHaveProperty('archived');
+});
+
+test('[A149] below the threshold the transcript is sent as it is, and no summary is requested', async () => {
+  const input = reader(4);
+  const { requests, thread } = await finished('summarizing', input);
+  expect(summariesOf(rig, input)).toEqual([]);
+  expect(requests.map(({ messages }) => messages.map(({ role }) => role))).toEqual(
+    [0, 1, 2, 3, 4].map((turns) => ['system', 'user', ...Array.from({ length: turns }, () => ['assistant', 'tool']).flat()]),
+  );
+  for (const [i, { messages }] of requests.entries())
+    if (i > 0) expect(messages.slice(0, requests[i - 1]?.messages.length)).toEqual(requests[i - 1]?.messages);
+  expect(await thread.messages()).toEqual(await thread.messages({ archived: true }));
+});
+
+test('[B131] the context that is left is in the status, and its parts and what would go next can be asked for', async () => {
+  const { thread } = await finished('summarizing', reader(4));
+  const { contextLeftPercent } = await thread.status();
+  const context = await thread.context();
+  expect(context).toEqual({
+    usedTokens: expect.any(Number),
+    windowTokens: 12_000,
+    reserveTokens: 2_000,
+    leftPercent: contextLeftPercent,
+    compactAtTokens: 8_500,
+    parts: expect.objectContaining({ summary: 0, instructions: expect.any(Number), tools: expect.any(Number) }),
+    next: { kind: 'messages', count: 8, tokens: expect.any(Number) },
+  });
+  expect(contextLeftPercent).toBe(Math.round((1 - context.usedTokens / 12_000) * 100));
+  const { parts, usedTokens } = context;
+  expect(parts.outputs).toBeGreaterThan(5_500);
+  // The parts are estimates, and together about what the provider counted.
+  const sum = Object.values(parts).reduce((all, tokens) => all + tokens, 0);
+  expect(Math.abs(sum - usedTokens)).toBeLessThan(usedTokens * 0.1);
+
+  const unknown = await finished('unaware', reader(1));
+  expect((await unknown.thread.status()).contextLeftPercent).toBeNull();
+  expect(await unknown.thread.context()).toMatchObject({ windowTokens: null, leftPercent: null, compactAtTokens: null });
+});
+
+test('[B132] every call of a thread has the same key for the prompt cache, which is its id', async () => {
+  const keys: (string | undefined)[] = [];
+  const answer = {
+    parts: [{ type: 'text' as const, text: 'Hello.' }],
+    finishReason: 'stop' as const,
+    usage: { ...noUsage, inputTokens: 1 },
+  };
+  const listening: ModelProvider = {
+    async call({ cacheKey }) {
+      keys.push(cacheKey);
+      return answer;
+    },
+  };
+  const keyed = await startRig({ script, agents, worker: { models: createModels({ openai: listening }) } });
+  const thread = await keyed.client.start('unaware', 'Hi', { mode: 'conversation' });
+  await idle(thread, 1);
+  await thread.send('Again.');
+  await idle(thread, 2);
+  const long = await keyed.client.start('unaware', 'Hi', { id: 'x'.repeat(200) });
+  await long.result();
+  expect(keys).toEqual([thread.id, thread.id, expect.stringMatching(/^[0-9a-f]{64}$/)]);
 });

@@ -465,7 +465,7 @@ describe('on:event', () => {
   });
 });
 
-test('each compaction calls its hook: one that the model needed and one that was requested', async () => {
+test('[B117] each compaction calls its hook: one that the model needed and one that was requested', async () => {
   const tooLong = fail(400, { code: 'context_length_exceeded', message: 'too long' });
   // In the order of the requests: after a compaction the messages no longer tell which turn it is.
   const replies = [

@@ -6,7 +6,7 @@ import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { ask, executionsOf, handleOf, happened, logOf, reaches, standsStill } from './asking';
-import { gate, ofType, requestsOf, scenes, story, typesOf } from './scenes';
+import { gate, ofType, requestsOf, scenes, story, textOf, typesOf } from './scenes';
 
 // What people do while the thread waits for something of its own: a hook, a check, a tool, a new execution.
 const { script, scene } = scenes();
@@ -90,7 +90,9 @@ async function begin(agent: string, replies: Reply[], { standing = [], ...option
     return [place, held] as const;
   });
   const at = new Map(made);
-  const said = scene(async ({ turn }) => {
+  const said = scene(async ({ turn, messages }) => {
+    // A summarized transcript does not tell the turn.
+    if (messages.some((message) => textOf(message).includes('<summary>'))) return replies.at(-1) as Reply;
     if (turn === 0) await standAt(id, 'model');
     return replies[Math.min(turn, replies.length - 1)] as Reply;
   });

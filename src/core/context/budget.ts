@@ -62,24 +62,37 @@ export function sizesOf(state: ThreadState): Sizes {
   return { room: roomOf(state) ?? usedTokens(state), charsPerToken: charsPerTokenOf(state) };
 }
 
-/** Tokens above which the transcript is shortened. */
+/** Tokens above which the transcript is shortened. Infinite if the window is not known. */
 export function thresholdOf(state: ThreadState, { compactAt }: ContextPolicy): number {
   return compactAt * (roomOf(state) ?? Number.POSITIVE_INFINITY);
 }
 
-/** Whether the model's window is so full that the transcript is to be shortened before the next model call. */
+/** Continue-as-new passes every message on. With this many, ids and names take more room than short texts, which tokens do not show. */
+const mostMessages = 1_000;
+
+/** Whether the transcript, with `freedTokens` less, would fill the model's window so far that it must be shortened. */
+export function isOverfull(state: ThreadState, policy: ContextPolicy, freedTokens = 0): boolean {
+  return usedTokens(state) - freedTokens > thresholdOf(state, policy) || (roomOf(state) !== undefined && hasManyMessages(state));
+}
+
+function hasManyMessages({ messages }: ThreadState): boolean {
+  return messages.length > mostMessages;
+}
+
+/** Whether the transcript is to be shortened before the next model call without a request. */
 export function isNearlyFull(state: ThreadState): boolean {
   const policy = state.facts?.context;
-  return policy?.auto === true && usedTokens(state) > thresholdOf(state, policy);
+  return policy?.auto === true && isOverfull(state, policy);
 }
 
 /** The share of the room that a summary must free. With less, the next one would follow too soon. */
 const leastGain = 1 / 20;
 
-/** Tokens that a summary is expected to free beyond the least that is worth it; negative if it is not worth it. */
-export function gainOf(state: ThreadState, { summaryTokens }: ContextPolicy, { replaced }: Division): number {
+/** Whether a summary would free enough to be worth its cost. */
+export function isWorthSummary(state: ThreadState, { summaryTokens }: ContextPolicy, { replaced }: Division): boolean {
+  if (hasManyMessages(state) && replaced.length > mostMessages / 2) return true;
   const { room, charsPerToken } = sizesOf(state);
-  return tokensOf(replaced, charsPerToken) - Math.min(summaryTokens, room / 8) - leastGain * room;
+  return tokensOf(replaced, charsPerToken) - Math.min(summaryTokens, room / 8) > leastGain * room;
 }
 
 /** Turns of all runs of the thread so far. */

@@ -1,6 +1,6 @@
 import type { Message } from '../message';
 import type { ThreadState } from '../state';
-import { charsPerTokenOf, contextLeftPercent, gainOf, sizesOf, thresholdOf, usedTokens } from './budget';
+import { charsPerTokenOf, contextLeftPercent, isOverfull, isWorthSummary, sizesOf, thresholdOf, usedTokens } from './budget';
 import { divide, pruneOutputs } from './shorten';
 import { tokensOf } from './tokens';
 
@@ -75,10 +75,10 @@ function nextOf(state: ThreadState): ContextView['next'] {
   if (!policy) return null;
   const sizes = sizesOf(state);
   const pruned = pruneOutputs(state.messages, policy, sizes);
-  if (pruned && usedTokens(state) - pruned.freedTokens <= thresholdOf(state, policy)) {
+  if (pruned && !isOverfull(state, policy, pruned.freedTokens)) {
     return { kind: 'outputs', count: pruned.prunedOutputs, tokens: pruned.freedTokens };
   }
   const division = divide(state.messages, policy, state.run?.opening ?? [], sizes);
-  if (!division || gainOf(state, policy, division) <= 0) return null;
+  if (!division || !isWorthSummary(state, policy, division)) return null;
   return { kind: 'messages', count: division.replaced.length, tokens: tokensOf(division.replaced, sizes.charsPerToken) };
 }
