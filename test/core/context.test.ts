@@ -78,7 +78,7 @@ describe('the window', () => {
     expect(isNearlyFull(state(50, { compactAt: 0.5 }, { windowTokens: 150, reserveTokens: 50 }))).toBe(false);
   });
 
-  test('is never nearly full if shortening is not automatic, or disabled, or if the window is not known', () => {
+  test('[B106] is never nearly full if shortening is not automatic, or disabled, or if the window is not known', () => {
     expect(isNearlyFull(state(190_000, { auto: false }))).toBe(false);
     expect(isNearlyFull(state(190_000, null))).toBe(false);
     const unknown = state(190_000);
@@ -212,7 +212,7 @@ describe('dividing a transcript for a summary', () => {
     );
   });
 
-  test('keeps all turns if there are no more than are to be kept, and none if none are', () => {
+  test('[B110][B111] keeps all turns if there are no more than are to be kept, and none if none are', () => {
     const messages = [task, ...turn(10), ...turn(10)];
     expect(divide(messages, { keepTurns: 5 }, [], wide)).toBeUndefined();
     expect(divide(messages, { keepTurns: 0 }, [], wide)).toMatchObject({ head: [task], tail: [] });

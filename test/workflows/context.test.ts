@@ -95,7 +95,7 @@ test('[A156][B95][B97] old outputs are cleared when the window is nearly full, i
   expect(ofType(told, 'agent.tool.execution.completed').every(({ data }) => (data.output as string).length > 6_000)).toBe(true);
 });
 
-test('[A145][A150][A155][B99][B113][B118] older turns are summarized when the window is nearly full: the task stays verbatim, each summary takes in the one before, and all of it counts', async () => {
+test('[A145][A150][A153][A155][B99][B113][B118] older turns are summarized when the window is nearly full: the task stays verbatim, each summary takes in the one before, and all of it counts', async () => {
   let made = 0;
   const input = reader(30, () => say(`<retain>\n- fact ${++made}\n- fact 1\n</retain>\n<summary>\nSummary ${made}.\n</summary>`));
   const { thread, told, end, requests } = await finished('summarizing', input);
