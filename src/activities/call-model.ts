@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
@@ -11,7 +11,6 @@ import { factsOfThrown, messageOfThrown } from '../core/thrown';
 import type { Verdict } from '../core/tool';
 import { addWaste, charactersOf } from '../core/waste';
 import type { ModelAnswer, ModelDelta, ModelFailure } from '../models/model';
-import { forModel } from '../models/own-data';
 import { soundAnswer, soundFailure } from '../models/sound-answer';
 import type { Toolbox } from '../tools/running/toolbox';
 import { untilAbandoned } from '../tools/running/until-abandoned';
@@ -20,6 +19,7 @@ import { answerCap } from './steps/answer-cap';
 import { askThread } from './steps/ask-thread';
 import { withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
+import { contextOf, type ModelInput, modelInput } from './steps/model-input';
 import { runStep, type Step } from './steps/step';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
@@ -53,24 +53,27 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };
       const started = performance.now();
       try {
-        const answer = await ask(deps, agent, toolbox, request, { instructions, messages }, attempt);
+        const input = modelInput(deps, agent, toolbox, request, { instructions, messages });
+        const answer = await ask(agent, input, request, attempt);
         const durationMs = Math.round(performance.now() - started);
         const workspace = resolve(agent.workspace ?? deps.workspace);
         const parts = withIds(answer.parts, ids);
         const calls = toolCallsOf(parts);
         const verdicts = await judge(agent, toolbox, request, workspace, calls, step);
         const token = randomBytes(4).toString('hex');
-        if (!request.closing) deposit(deps, request, parts, token, step);
+        const { isTurn } = input;
+        if (isTurn) deposit(deps, request, parts, token, step);
         const { finishReason, usage } = answer;
         const wasted = spent.wasted();
         const costUsd = costOf(deps, request.model, usage);
-        const problems = agent.answer && !request.closing && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
+        const problems = agent.answer && isTurn && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
         return {
           parts,
           verdicts,
           finishReason,
           usage: countedUsage(usage),
           ...(costUsd !== undefined && { costUsd }),
+          ...(isTurn && { context: contextOf(input, answer) }),
           ...(problems.length > 0 && { problems }),
           ...(step.attempt > 1 && { attempt: step.attempt }),
           token,
@@ -79,7 +82,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
           durationMs,
         };
       } catch (error) {
-        if (step.signal.aborted) throw error;
+        if (step.signal.aborted || error instanceof ApplicationFailure) throw error;
         const failure = modelFailureOf(error);
         if (failure) throw fail(agent, request, attempt, failure);
         // An unknown error is not known to be temporary, so it is not retried.
@@ -103,47 +106,45 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
 }
 
 async function ask(
-  deps: ActivityDependencies,
   agent: Agent,
-  toolbox: Toolbox,
-  request: CallModelRequest,
-  { instructions: own, messages }: { instructions: string; messages: Message[] },
+  { isTurn, instructions, messages, tools, settings, to }: ModelInput,
+  { summary }: CallModelRequest,
   { step, spent, show }: Attempt,
 ): Promise<ModelAnswer> {
-  const { provider, model, providerName, family } = deps.models.resolve(request.model);
-  const settings = { ...agent.settings, ...request.settings };
-  const told = { provider: providerName, family, tellOtherReasoning: settings.otherReasoning === 'text' };
-  const { closing, instructions: more, extraTools } = request;
   const cap = answerCap(step.signal);
-  const prompt: Message[] = closing ? [{ id: request.messageId, role: 'user', content: closing.prompt }] : [];
-  const instructions = more ? `${own}\n\n${more}` : own;
-  const tools = closing ? [] : toolbox.specs(extraTools);
-  const asked = provider.call(
+  const asked = to.provider.call(
     {
-      model,
+      model: to.model,
       instructions,
-      messages: [...forModel(messages, told, deps.models), ...prompt],
+      messages,
       tools,
-      ...(agent.hostedTools.length > 0 && !closing && { hostedTools: agent.hostedTools }),
-      ...(agent.answer && !closing && { answer: agent.answer.schema }),
+      ...(agent.hostedTools.length > 0 && isTurn && { hostedTools: agent.hostedTools }),
+      ...(agent.answer && isTurn && { answer: agent.answer.schema }),
       settings,
+      cacheKey: cacheKeyOf(step.threadId),
     },
     {
       signal: cap.signal,
       onDelta(delta) {
         cap.count(delta);
         spent.heard(delta);
-        show(delta);
+        // Readers would take the text for the assistant's.
+        if (!summary) show(delta);
       },
     },
   );
-  spent.asked(() => instructions.length + charactersOf([...messages, ...prompt]) + JSON.stringify(tools).length);
+  spent.asked(() => instructions.length + charactersOf(messages) + JSON.stringify(tools).length);
   const answered = untilAbandoned(asked, cap.signal, graceMs, () => {
     throw cap.signal.reason;
   });
   const answer = soundAnswer(await (agent.emptyRetries === undefined ? answered : answered.catch(orEmpty)));
   spent.told(answer.usage);
   return answer;
+}
+
+/** The thread's id, if it is not longer than OpenAI accepts. */
+function cacheKeyOf(threadId: string): string {
+  return threadId.length <= 64 ? threadId : createHash('sha256').update(threadId).digest('hex');
 }
 
 /** How long a provider may take to stop after its signal is aborted. One of the user's may ignore it: the run must be cancelled all the same. */

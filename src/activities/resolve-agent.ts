@@ -9,8 +9,9 @@ import type { ActivityDependencies } from './steps/dependencies';
 export function resolveAgent(deps: ActivityDependencies): Activities['resolveAgent'] {
   const { agents, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
   return async ({ agent }) => {
-    const facts = factsOf(agentOf(agents, agent, { attempt: Context.current().info.attempt, searchAttributes }));
-    const contextWindow = contextWindowOf(deps, facts.model);
+    const found = agentOf(agents, agent, { attempt: Context.current().info.attempt, searchAttributes });
+    const facts = factsOf(found);
+    const contextWindow = found.context?.windowTokens ?? contextWindowOf(deps, facts.model);
     return {
       ...facts,
       limits: { ...limits, ...facts.limits },

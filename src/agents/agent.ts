@@ -8,6 +8,7 @@ import type { Toolset } from '../tools/defining/toolset';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { Toolbox } from '../tools/running/toolbox';
 import type { AnswerFormat } from './answer-format';
+import type { ContextOptions, ContextRules } from './context-options';
 
 /** The argument of an instructions function. It is called before every model call; changing instructions invalidate the provider's prompt cache. */
 export interface InstructionsContext {
@@ -80,6 +81,8 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   strategy?: ToolStrategy;
   /** How model calls are retried; unset fields use the engine's defaults. */
   retry?: Partial<RetryPolicy>;
+  /** When and how the transcript is shortened for the model's context window. `null`: never; a request that is too long then fails the run. */
+  context?: ContextOptions | null;
   /** The folder in which its tools work. Default: the worker's folder. */
   workspace?: string;
 }
@@ -113,5 +116,6 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly permissions?: Permissions;
   readonly strategy: ToolStrategy;
   readonly retry: Readonly<RetryPolicy>;
+  readonly context: Readonly<ContextRules> | null;
   readonly workspace?: string;
 }

@@ -1,15 +1,18 @@
 import type { StopPolicy } from '../core/agent';
+import { defaultCharsPerToken } from '../core/context/tokens';
 import { excerpt } from '../core/json';
 import { checkModels } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
+import type { Tool } from '../tools/defining/define-tool';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { AgentDefinition } from './agent';
 import { problemsOfTools, toolNames } from './agent-tools';
 import { type AnswerFormat, answerFormat } from './answer-format';
 import { problemsOfHostedTools, problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
 import { closest } from './closest';
+import { type ContextRules, contextRules } from './context-options';
 import { stopPolicy } from './stop-policy';
 
 const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
@@ -38,15 +41,33 @@ const fields: Record<keyof AgentDefinition, true> = {
   toolTimeoutMs: true,
   strategy: true,
   retry: true,
+  context: true,
   workspace: true,
 };
 
+interface Read {
+  problems: string[];
+  stop: StopPolicy;
+  answer?: AnswerFormat;
+  context: ContextRules | null;
+}
+
 /** Expands a definition's short forms, and returns its problems, one line each; none if it is valid. */
-export function readDefinition(definition: AgentDefinition): { problems: string[]; stop: StopPolicy; answer?: AnswerFormat } {
+export function readDefinition(definition: AgentDefinition): Read {
   const { policy, problems: ofStop } = stopPolicy(definition.stop);
   const { answer, problems: ofOutput } = readOutput(definition.output);
-  const problems = [...problemsOfFields(definition, policy.kind === 'done-tool'), ...ofStop, ...ofOutput, ...unknownFields(definition)];
-  return { problems, stop: policy, ...(answer && { answer }) };
+  const ofFields = problemsOfFields(definition, policy.kind === 'done-tool');
+  const fixedTokens = () => (ofFields.length > 0 ? 0 : fixedTokensOf(definition));
+  const { rules, problems: ofContext } = contextRules(definition.context, { settings: definition.settings, fixedTokens });
+  const problems = [...ofFields, ...ofStop, ...ofOutput, ...ofContext, ...unknownFields(definition)];
+  return { problems, stop: policy, ...(answer && { answer }), context: rules };
+}
+
+/** Tokens of the instructions and tools, as far as they are known when the agent is defined. */
+function fixedTokensOf({ instructions, tools = [] }: AgentDefinition): number {
+  const specs = Array.isArray(tools) ? tools.map(({ name, description, parameters }: Tool) => ({ name, description, parameters })) : [];
+  const chars = (typeof instructions === 'string' ? instructions.length : 0) + (specs.length > 0 ? JSON.stringify(specs).length : 0);
+  return Math.ceil(chars / defaultCharsPerToken);
 }
 
 function problemsOfFields(definition: AgentDefinition, done: boolean): string[] {

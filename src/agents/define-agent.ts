@@ -1,10 +1,11 @@
-import type { AgentFacts } from '../core/agent';
+import type { AgentFacts, ContextPolicy } from '../core/agent';
 import { retryPolicy } from '../core/failure';
 import { isObject } from '../core/json';
 import { defaultToolTimeoutMs } from '../tools/defining/define-tool';
 import type { Agent, AgentDefinition, OutputSchema } from './agent';
 import { agentTools } from './agent-tools';
 import { isAgentName, readDefinition } from './check-definition';
+import type { ContextRules } from './context-options';
 
 export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOption, ToolSource } from './agent';
 
@@ -21,7 +22,7 @@ const defaults = {
 /** Defines an agent: validates the definition and applies defaults. Throws `TypeError` that names the agent and every problem. */
 export function defineAgent<Output extends OutputSchema = undefined>(definition: AgentDefinition<Output>): Agent<Output> {
   if (!isObject(definition)) throw new TypeError('defineAgent: give an object with at least name, model and instructions.');
-  const { problems, stop, answer } = readDefinition(definition);
+  const { problems, stop, answer, context } = readDefinition(definition);
   const { name, model, instructions, tools = [], hostedTools = [], output, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
   if (problems.length > 0) {
@@ -54,6 +55,7 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
     ...(own && { permissions: own }),
     strategy,
     retry: Object.freeze(retryPolicy(retry)),
+    context: context && Object.freeze(context),
     ...(workspace === undefined ? {} : { workspace }),
   };
   // Copies the property descriptors of `box`, so that its getter is kept: the tools of a toolset are read on each access.
@@ -62,7 +64,7 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
 
 /** The facts about an agent that a workflow needs; default values are left out. */
 export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'contextWindow'> {
-  const { name, model, fallbackModels, limits, threadLimits, strategy, stop, answer, hooks, permissions } = agent;
+  const { name, model, fallbackModels, limits, threadLimits, strategy, stop, answer, hooks, permissions, context } = agent;
   const said = Object.entries(defaults).filter(([option, value]) => option !== 'outputRetries' && agent[option as keyof Agent] !== value);
   const ids = hooks?.ids() ?? {};
   return {
@@ -73,6 +75,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     strategy,
     remembers: permissions?.store !== undefined,
     judgesDecisions: true,
+    context: context && policyOf(context),
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),
     ...(answer && { outputRetries: agent.outputRetries }),
@@ -80,6 +83,11 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     ...Object.fromEntries(said.map(([option]) => [option, agent[option as keyof Agent]])),
     ...(Object.keys(ids).length > 0 && { hooks: ids }),
   };
+}
+
+/** The part of the rules that workflow code decides on. */
+function policyOf({ windowTokens: _, reserveTokens: __, prompt: ___, ...policy }: ContextRules): ContextPolicy {
+  return policy;
 }
 
 function withDefaults(definition: AgentDefinition): Pick<Agent, keyof typeof defaults> {

@@ -49,6 +49,7 @@ export function createProgram(version: string): Command {
   addProcesses(program);
   addRun(program);
   addReaders(program);
+  addContext(program);
   addRequests(program);
   for (const command of program.commands) command.exitOverride();
   return program;
@@ -178,6 +179,18 @@ function addReaders(program: Command): void {
     .action(async (thread, options) => {
       const { show }: typeof import('./commands/show') = require('./commands/show');
       await show(thread, options);
+    });
+}
+
+function addContext(program: Command): void {
+  program
+    .command('context')
+    .description("show how full the model's context window is, what takes how much of it, and what would be shortened next")
+    .argument('<thread>')
+    .option('--json', 'print one JSON object')
+    .action(async (thread, options) => {
+      const { context }: typeof import('./commands/context') = require('./commands/context');
+      await context(thread, options);
     });
 }
 

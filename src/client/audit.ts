@@ -1,5 +1,5 @@
 import type { Attestation } from '../core/attestation';
-import type { DurableEvent, DurableEventData, RunStatus, TerminalEvent } from '../core/event';
+import type { DurableEvent, DurableEventData, RunStatus, SpentOnCall, TerminalEvent } from '../core/event';
 import type { FailedAttempt } from '../core/failure';
 import type { Usage } from '../core/message';
 import type { ToolOutcome } from '../core/tool';
@@ -24,6 +24,9 @@ export type AuditFact =
       retries?: FailedAttempt[];
       /** The closing answer, at a limit or before a suspension. */
       closing?: true;
+      /** The summary of older parts of the transcript. `failed`: why it was not used. */
+      compaction?: true;
+      failed?: string;
     }
   | ({
       kind: 'tool';
@@ -89,7 +92,13 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       return undefined;
     case 'thread.message.completed':
     case 'agent.run.summarized':
-      return modelFact(event, seen);
+      return modelFact(event.data, seen, event.type === 'agent.run.summarized' ? { closing: true } : {});
+    case 'thread.context.compacted':
+      return event.data.spent && modelFact(event.data.spent, seen, { compaction: true });
+    case 'thread.context.kept': {
+      const { spent, failed } = event.data;
+      return spent && modelFact(spent, seen, { compaction: true, ...(failed && { failed }) });
+    }
     case 'agent.tool.execution.completed':
     case 'agent.tool.background.completed':
       return toolFact(event);
@@ -155,8 +164,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'thread.run.requires_action':
     case 'agent.tool.execution.started':
     case 'agent.request.accepted':
-    case 'thread.context.compacted':
-    case 'thread.context.kept':
+    case 'thread.context.compaction.started':
     case 'thread.closed':
       return undefined;
     default:
@@ -164,8 +172,13 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
   }
 }
 
-function modelFact(event: DurableEvent<'thread.message.completed' | 'agent.run.summarized'>, { turn }: Seen): AuditFact {
-  const { model, usage, durationMs, costUsd, attempts } = event.data;
+type ModelFact = Extract<AuditFact, { kind: 'model' }>;
+
+function modelFact(
+  { model, usage, durationMs, costUsd, attempts }: SpentOnCall,
+  { turn }: Seen,
+  purpose: Pick<ModelFact, 'closing' | 'compaction' | 'failed'>,
+): ModelFact {
   return {
     kind: 'model',
     turn,
@@ -174,7 +187,7 @@ function modelFact(event: DurableEvent<'thread.message.completed' | 'agent.run.s
     durationMs,
     ...(costUsd !== undefined && { costUsd }),
     ...(attempts && { retries: attempts }),
-    ...(event.type === 'agent.run.summarized' && { closing: true as const }),
+    ...purpose,
   };
 }
 

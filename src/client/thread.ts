@@ -4,6 +4,7 @@ import type { LonghaulClient } from '../client';
 import { queries, type Receipt, type updates } from '../contract/requests';
 import type { MessagesPage, StatusView, ThreadResult, UsageView } from '../contract/thread';
 import type { SignableRequest } from '../core/attestation';
+import type { ContextView } from '../core/context/view';
 import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
 import type { Content, Message } from '../core/message';
 import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
@@ -161,6 +162,11 @@ export class Thread {
     return this.#read('usage', queries.usage);
   }
 
+  /** How full the model's context window is, what takes how much of it, and what would be shortened next. */
+  context(): Promise<ContextView> {
+    return this.#read('context', queries.context);
+  }
+
   /**
    * Lists what was done and decided, oldest first: each model call with its usage, retries and their waits, each tool call, who decided what and
    * why, pauses, limits, errors. Also works after the thread has ended, as long as the server retains it. `limit`: the number of newest entries,
@@ -172,8 +178,12 @@ export class Thread {
     return auditOf(events, { limit, missing });
   }
 
-  /** The transcript as the model sees it, without the instructions. */
-  async messages(): Promise<Message[]> {
+  /**
+   * The transcript as the model sees it, without the instructions. With `archived`, all messages of the thread as they were before any compaction,
+   * read from the log: as long as the server retains the thread's earlier executions.
+   */
+  async messages({ archived = false }: { archived?: boolean } = {}): Promise<Message[]> {
+    if (archived) return this.#archived();
     const all: Message[] = [];
     for (let from = 0; ; ) {
       const page: MessagesPage = await this.#read('messages', queries.messages, { from });
@@ -195,6 +205,15 @@ export class Thread {
     if (schema) checkSchema(schema);
     const result = await awaitResult(this, options);
     return schema ? parsed(this.id, schema, result) : result;
+  }
+
+  async #archived(): Promise<Message[]> {
+    const { temporal, options } = this.client;
+    const { events } = await readLog(temporal, this.id, options.serverAwayMs);
+    return events.flatMap((event): Message[] => {
+      if (event.type === 'thread.message.completed') return [event.data.message];
+      return event.type === 'thread.message.created' && !event.data.inProgress ? [event.data.message] : [];
+    });
   }
 
   async #unlessOver(error: unknown): Promise<void> {

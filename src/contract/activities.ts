@@ -1,5 +1,6 @@
 import type { AgentFacts, ModelSettings } from '../core/agent';
 import type { Attestation, RememberedRule, SignableRequest, SignedIn } from '../core/attestation';
+import type { ContextMeasure } from '../core/context/budget';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
@@ -64,6 +65,8 @@ export interface CallModelRequest {
   settings?: ModelSettings;
   /** A call without tools, for a closing text. `prompt` is sent as the last message and does not join the transcript. */
   closing?: { prompt: string };
+  /** A call that only summarizes the beginning of the transcript. */
+  summary?: SummaryRequest;
   /** Added to the agent's instructions for this call. */
   instructions?: string;
   /** Tools that came with the thread's or the run's input and are executed outside the worker. */
@@ -75,6 +78,16 @@ export interface CallModelRequest {
   earlier?: EarlierAttempts;
 }
 
+export interface SummaryRequest {
+  /** The number of messages to summarize, from the first on. */
+  end: number;
+  /** The maximum length of the summary, in tokens. */
+  maxTokens: number;
+  /** The maximum length of the messages, in tokens, if the window of the model is not the only bound. Beyond it, old outputs are left out first. */
+  maxInputTokens?: number;
+  charsPerToken: number;
+}
+
 export interface ModelStep {
   parts: AnswerPart[];
   /** One verdict for each call of the answer, in order. */
@@ -84,6 +97,8 @@ export interface ModelStep {
   usage: Partial<Usage>;
   /** US dollars, if the model's price is known. */
   costUsd?: number;
+  /** How full the model's window was. Absent for closing texts and summaries. */
+  context?: ContextMeasure;
   /** Why an answer without calls does not fit the agent's output schema. */
   problems?: string[];
   /** The cost of attempts that produced no answer. */
@@ -168,6 +183,8 @@ export const failureTypes = {
   workerShutdown: 'WorkerShutdown',
   /** A step's result is larger than a thread can store. The same code as of a model's failure of that kind. */
   tooLarge: 'too-large',
+  /** The instructions and tools alone don't fit into the model's context window. */
+  windowTooSmall: 'window-too-small',
   /** A step's result can't be serialized as JSON. */
   notJson: 'NotJson',
   /** The attempt was over for the server, or might have been, before it began on the worker. */

@@ -1,4 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { ContextView } from '../core/context/view';
 import type { PendingCall } from '../core/event';
 import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest, SubmitRequest } from '../core/requests';
 import type { MessageReceipt } from '../core/state';
@@ -44,6 +45,7 @@ export const queries = {
   messages: defineQuery<MessagesPage, [{ from?: number }?]>('messages'),
   pending: defineQuery<PendingCall[]>('pending'),
   usage: defineQuery<UsageView>('usage'),
+  context: defineQuery<ContextView>('context'),
   /** A message's receipt, by its id. Null if there was no such message, or too many newer ones. */
   receipt: defineQuery<MessageReceipt | null, [{ id: string }]>('receipt'),
   /** For the engine's own activities. */

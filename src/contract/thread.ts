@@ -53,6 +53,8 @@ export interface StatusView {
   /** What is left of each limit that is set, for the run and for the whole thread. */
   remaining: { run: Limits; thread: Limits };
   costUsd: number;
+  /** The share of the model's context window that is left, from 0 to 100; null if it is not known. */
+  contextLeftPercent: number | null;
   /** The `seq` of the newest event. */
   seq: number;
   facts: AgentFacts | null;

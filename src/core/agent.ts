@@ -73,6 +73,24 @@ export type StopPolicy =
 
 export const defaultTurns = 100;
 
+/** When and how a thread's transcript is shortened for the model. Sizes are in tokens. Created from `ContextOptions` by `defineAgent`. */
+export interface ContextPolicy {
+  /** The share of the window, without what is reserved for the answer, above which the transcript is shortened. */
+  compactAt: number;
+  /** Whether it is shortened then. If not: only on request, or if the provider rejects it as too long. */
+  auto: boolean;
+  /** The maximum number of last turns that a summary does not replace. */
+  keepTurns: number;
+  /** The maximum length of a summary. */
+  summaryTokens: number;
+  /** The newest outputs of tools, up to this size together, are not cleared. Default 40,000, less for windows below 190,000. */
+  pruneProtectTokens?: number;
+  /** Outputs are cleared only if that frees more than this. Default 20,000, less for windows below 190,000. */
+  pruneMinimumTokens?: number;
+  /** The model that writes summaries. Default: the model of the run. */
+  model?: string;
+}
+
 /** What a run needs to know about its agent. An activity looks it up once per run and it is recorded. Instructions and schemas are not included. */
 export interface AgentFacts {
   name: string;
@@ -105,6 +123,8 @@ export interface AgentFacts {
   hookErrors?: number;
   /** The model's context window in tokens, if known. */
   contextWindow?: number;
+  /** `null`: the transcript is never shortened for the model. Unset in runs that began with earlier code: it is halved if it is too long. */
+  context?: ContextPolicy | null;
   /** Milliseconds until another worker takes over a step of a worker that died. Default 5,000. */
   takeoverMs?: number;
   /**

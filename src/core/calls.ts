@@ -1,3 +1,4 @@
+import type { ToolMessage } from './message';
 import type { AskState, CallState, RunState, ThreadState } from './state';
 import type { Verdict } from './tool';
 import { unreachable } from './unreachable';
@@ -61,4 +62,9 @@ export function isCarriedOut(verdict: Verdict): verdict is Extract<Verdict, { ki
     default:
       return unreachable(verdict);
   }
+}
+
+/** Returns the message with which the result of a finished call joins the transcript. */
+export function resultOf({ id, name, messageId, outcome }: Extract<CallState, { phase: 'done' }>): ToolMessage {
+  return { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError: outcome.status !== 'success' };
 }

@@ -1,5 +1,6 @@
 import { argumentLines, type Room } from './argument-lines';
 import { bounds } from './bounds';
+import { contextLeft } from './context/view';
 import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
@@ -104,12 +105,14 @@ function lastWords({ messages }: ThreadState): Markdown[] {
 function facts(state: ThreadState): Markdown {
   const { run, usage, messages, queue } = state;
   const { inputTokens, cachedInputTokens, outputTokens } = usage;
+  const left = contextLeft(state);
   const cost = state.before.costUsd + (run?.costUsd ?? 0);
   const rows = [
     ...(run ? [markdown`- run: ${run.number} (${Markdown.code(run.id)})`] : []),
     ...(cost > 0 ? [markdown`- cost: ${cost.toFixed(4)} USD`] : []),
     markdown`- tokens: ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out`,
     markdown`- messages: ${messages.length}, ${queue.length} queued`,
+    ...(left === null ? [] : [markdown`- context left: ${left} %`]),
   ];
   return Markdown.join(rows, '\n');
 }

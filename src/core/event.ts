@@ -1,9 +1,10 @@
 import type { LimitName } from './agent';
 import type { Attestation } from './attestation';
+import type { ContextMeasure } from './context/budget';
 import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
+import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage, UserMessage } from './message';
 import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
@@ -30,6 +31,8 @@ export interface DurableEventData {
     durationMs: number;
     /** US dollars, if the model's price is known. */
     costUsd?: number;
+    /** How full the model's window was. */
+    context?: ContextMeasure;
     attempts?: FailedAttempt[];
     /** The cost of attempts that produced no answer. Not included in `usage` and `costUsd`. */
     wasted?: Waste;
@@ -148,19 +151,35 @@ export interface DurableEventData {
   'agent.request.accepted': { request: string; reason?: string; by?: string };
   /** A signal was rejected. It changed nothing. */
   'agent.request.rejected': { request: string; code: RefusalCode; reason: string };
-  /** Older parts of the transcript were removed. */
+  /** A model call that summarizes older parts of the transcript begins. `thread.context.compacted` or `thread.context.kept` follows. */
+  'thread.context.compaction.started': { stepId: string; reason: CompactionReason };
+  /** Older parts of the transcript were removed: outputs cleared, messages dropped, or messages replaced by a summary. */
   'thread.context.compacted': {
-    reason: 'carry-over' | 'context-length' | 'requested';
+    reason: CompactionReason | 'carry-over';
     prunedOutputs: number;
     droppedMessages: number;
     /** Size of the shortened transcript as UTF-8 JSON. */
     bytes: number;
+    /** The message that replaced the dropped ones, if a model summarized them. */
+    summary?: UserMessage;
+    /** What the summary cost. */
+    spent?: SpentOnCall;
     /** Who requested it, and why, if someone did. */
     requestedBy?: string;
     requestReason?: string;
   };
-  /** A compaction was requested, and nothing could be removed: the last turn and small messages are always kept. */
-  'thread.context.kept': { bytes: number; requestedBy?: string; requestReason?: string };
+  /**
+   * A compaction changed nothing. It was requested, and nothing could be removed: the last turns and small messages are always kept. Or the
+   * model call for the summary failed (`failed` says why), and cost `spent`.
+   */
+  'thread.context.kept': {
+    bytes: number;
+    reason?: CompactionReason;
+    failed?: string;
+    spent?: SpentOnCall;
+    requestedBy?: string;
+    requestReason?: string;
+  };
   /** A model call without tools wrote a closing text, at a limit or before the run is suspended. The text is not in the transcript. */
   'agent.run.summarized': {
     stepId: string;
@@ -186,6 +205,12 @@ export interface DurableEventData {
    */
   'thread.run.expired': { reason: 'terminated' | 'timed-out' | 'suspended'; message: string };
 }
+
+/**
+ * Why the transcript is shortened. `window`: the model's context window is nearly full. `context-length`: the provider rejected it as too long.
+ * `requested`: a client requested it.
+ */
+export type CompactionReason = 'window' | 'context-length' | 'requested';
 
 /** When a run takes in a message that is sent while it is active. `now` aborts the current model call; `after-run` begins the next run. */
 export type Delivery = 'next-turn' | 'now' | 'after-run';

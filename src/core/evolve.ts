@@ -2,6 +2,7 @@ import type { AgentFacts } from './agent';
 import type { Attestation } from './attestation';
 import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
+import { nextBackOff, sizeAfter } from './context/budget';
 import { bytesOf } from './context/carry';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus } from './event';
@@ -25,6 +26,8 @@ export interface Extra {
   searchable?: true;
   /** With a compaction: the shortened transcript. */
   transcript?: { messages: Message[]; hash: string };
+  /** With a compaction by a summary: the facts that later summaries repeat. */
+  retained?: string[];
   /** With an answer: what is to happen with each of its calls, in the model's order. */
   verdicts?: Verdict[];
   /** With a queued message: settings of the run that it begins. */
@@ -149,12 +152,16 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'thread.closed':
       state.closed = true;
       return;
-    case 'thread.context.compacted':
+    case 'thread.context.compaction.started':
+      // A request that arrives while the model writes the summary is another one.
       if (event.data.reason === 'requested') delete state.compact;
-      return compacted(state, event, extra.transcript);
-    case 'thread.context.kept':
-      delete state.compact;
       return;
+    case 'thread.context.compacted':
+      if (event.data.reason === 'requested' && !event.data.summary) delete state.compact;
+      if (event.data.spent) spend(state, event.data.spent);
+      return compacted(state, event, extra);
+    case 'thread.context.kept':
+      return kept(state, event.data);
     case 'agent.request.accepted': {
       const { request, reason, by } = event.data;
       if (request === 'compact') state.compact = { ...(by && { requestedBy: by }), ...(reason && { requestReason: reason }) };
@@ -238,11 +245,31 @@ function setClock({ run, paused }: ThreadState, at: number): void {
   if (run.status === 'requires_action' || run.status === 'suspended' || (paused && !isOver(run))) run.waitingSince = at;
 }
 
-function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.compacted'>, transcript: Extra['transcript']): void {
-  // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
-  if (state.run) state.run.context = Math.round(state.run.context * Math.min(1, data.bytes / bytesOf(state.messages)));
+function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.compacted'>, { transcript, retained }: Extra): void {
+  const { run, context } = state;
+  const before = bytesOf(state.messages);
+  if (transcript && data.reason !== 'carry-over') archive(state, transcript.messages);
   if (transcript) Object.assign(state, transcript);
+  // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
+  if (run) run.context = context?.measured ? sizeAfter(state) : Math.round(run.context * Math.min(1, data.bytes / before));
   state.epoch += 1;
+  if (!data.summary) return;
+  const { backOff: _, ...rest } = context ?? {};
+  state.context = { ...rest, ...(retained && { retained }) };
+}
+
+/** Keeps the messages that a compaction replaces, for readers. */
+function archive(state: ThreadState, kept: readonly Message[]): void {
+  const { archived = [], messages } = state;
+  const [stays, known] = [new Set(kept), new Set(archived.map(({ id }) => id))];
+  const gone = messages.filter((message) => !stays.has(message) && !known.has(message.id));
+  if (gone.length > 0) state.archived = [...archived, ...gone];
+}
+
+function kept(state: ThreadState, { failed, spent }: DurableEventData['thread.context.kept']): void {
+  if (spent) spend(state, spent);
+  if (failed) state.context = { ...state.context, backOff: nextBackOff(state) };
+  else delete state.compact;
 }
 
 function queue(
@@ -286,7 +313,9 @@ function answered(state: ThreadState, event: DurableEvent<'thread.message.comple
   const { run } = state;
   if (!run) return;
   delete run.draft;
-  run.context = usage.inputTokens + usage.outputTokens;
+  const { context } = event.data;
+  run.context = context?.usedTokens ?? usage.inputTokens + usage.outputTokens;
+  if (context) state.context = { ...state.context, measured: context };
   const calls = toolCallsOf(message.content);
   if (calls.length > 0) run.sentBack.verify = 0;
   if (textOf(message.content).trim() !== '' || calls.length > 0) run.sentBack.empty = 0;

@@ -1,6 +1,6 @@
 import type { ModelSettings } from './agent';
 import type { RunStatus } from './event';
-import type { Content, FinishReason, Message, ToolCall, Usage } from './message';
+import type { Content, FinishReason, Message, ToolCall, Usage, UserMessage } from './message';
 import type { AskPolicy, ToolOutcome } from './tool';
 
 /** The points at which user code can observe and change a run. Hooks run on the worker, as an activity, and only if the agent registers any. */
@@ -36,7 +36,7 @@ export interface HookInput {
   'approve:tool': { call: ToolCall; ask?: AskPolicy };
   /** The model's answer would end the run. */
   'check:completion': { output: string };
-  'on:compaction': { reason: string; prunedOutputs: number; droppedMessages: number; bytes: number };
+  'on:compaction': { reason: string; prunedOutputs: number; droppedMessages: number; bytes: number; summary?: UserMessage };
   /** The `seq` range of events recorded since the last delivery. Each is delivered at least once. `ctx.events()` reads them. */
   'on:event': { from: number; to: number };
 }

@@ -120,6 +120,7 @@ const references: { [T in DurableEventType]: Reference<T> } = {
   'thread.closed': plain,
   'agent.request.accepted': plain,
   'agent.request.rejected': plain,
+  'thread.context.compaction.started': plain,
   'thread.context.compacted': plain,
   'thread.context.kept': plain,
   'agent.run.summarized': plain,
@@ -184,6 +185,15 @@ function queuedIn({ queue }: ThreadState, id: string): Message | undefined {
   return queued && messageOf(queued);
 }
 
+function callIn(messages: readonly Message[], id: string): ToolCall | undefined {
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const m = messages[i];
+    const found = m?.role === 'assistant' && toolCallsOf(m.content).find((one) => one.id === id);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 /** Returns the name of a call whose message a compaction has dropped. */
 function nameIn({ log }: ThreadState, id: string): string {
   for (let i = log.length - 1; i >= 0; i--) {
@@ -218,18 +228,14 @@ const edits: readonly DurableEventType[] = ['agent.approval.decided', 'agent.hoo
 type Lookup = ReturnType<typeof lookup>;
 
 function lookup(state: ThreadState) {
-  const kept = (id: string) => state.messages.findLast((m) => m.id === id);
+  const kept = (id: string) => state.archived?.find((m) => m.id === id) ?? state.messages.findLast((m) => m.id === id);
   const message = (id: string, result?: Result): Message => {
     const found = kept(id) ?? queuedIn(state, id) ?? supersededIn(state, id);
     return found ?? (result ? { id, role: 'tool', ...result, content: gone } : { id, role: 'user', content: gone, ...originIn(state, id) });
   };
   const call = (id: string): ToolCall => {
-    for (let i = state.messages.length - 1; i >= 0; i--) {
-      const m = state.messages[i];
-      const found = m?.role === 'assistant' && toolCallsOf(m.content).find((one) => one.id === id);
-      if (found) return found;
-    }
-    return { id, name: nameIn(state, id), arguments: gone };
+    const found = callIn(state.messages, id) ?? callIn(state.archived ?? [], id);
+    return found ?? { id, name: nameIn(state, id), arguments: gone };
   };
   return {
     message,

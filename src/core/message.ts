@@ -91,6 +91,8 @@ export interface UserMessage extends Recorded {
   content: Content;
   /** The author, unless it is a client: the engine (a prompt to continue or verify), a hook, or a background tool call. */
   origin?: 'engine' | 'hook' | 'tool';
+  /** The summary that a compaction put in place of earlier messages. */
+  summary?: true;
 }
 
 export interface AssistantMessage extends Recorded {

@@ -10,9 +10,11 @@ import { addWaste } from './waste';
 export function measure(metrics: Metrics, event: DurableEvent, run: RunState | null): void {
   switch (event.type) {
     case 'agent.run.summarized':
+    case 'thread.context.compacted':
+    case 'thread.context.kept':
     case 'thread.message.incomplete':
     case 'thread.message.completed': {
-      const told = event.type === 'thread.message.incomplete' ? event.data.spent : event.data;
+      const told = 'spent' in event.data ? event.data.spent : 'usage' in event.data ? event.data : undefined;
       if (!told) return;
       const { model, durationMs, attempts = [], wasted } = told;
       const { usage, costUsd = 0 } = addWaste(told, wasted) ?? told;

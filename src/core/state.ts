@@ -1,5 +1,6 @@
 import type { AgentFacts, AtLimit, LimitName, Limits, ModelChoice, ModelSettings } from './agent';
 import type { Attestation, RememberedRule } from './attestation';
+import type { ContextMeasure } from './context/budget';
 import { type DurableEventData, endStatus, type RunStatus } from './event';
 import type { JsonObject } from './json';
 import type { LogRecord } from './log';
@@ -137,6 +138,11 @@ export function messageOf({ delivery: _, overrides: __, ...message }: QueuedMess
   return message;
 }
 
+/** The queued messages that the active run takes in at its next turn. */
+export function waiting({ queue, run }: ThreadState): QueuedMessage[] {
+  return queue.filter((m) => m.delivery !== 'after-run' || run?.opening.includes(m.id));
+}
+
 /** What happened to a message that a client sent. */
 export interface MessageReceipt {
   id: string;
@@ -165,6 +171,15 @@ export interface Metrics {
   tools: Record<string, { calls: number; failed: number; timedOut: number; durationMs: number }>;
   hooks: Record<string, { calls: number; errors: number; durationMs: number }>;
   approvals: { approved: number; refused: number; waitedMs: number };
+}
+
+/** What is known about the thread's context: the measure of its last model call, and what compactions left. */
+export interface ContextState {
+  measured?: ContextMeasure;
+  /** Facts that every later summary repeats word for word, oldest first. */
+  retained?: string[];
+  /** After summaries that failed: how many in a row, and until which turn of the thread none is made. */
+  backOff?: { failures: number; untilTurn: number };
 }
 
 export const stateFormat = 3;
@@ -210,6 +225,9 @@ export interface ThreadState {
   delivered: { events: number; compactions: number };
   /** Set while a requested compaction is due: before the next model call, at the end of the run, or in a run of its own. */
   compact?: Pick<DurableEventData['thread.context.kept'], 'requestedBy' | 'requestReason'>;
+  context?: ContextState;
+  /** Messages that compactions of this execution replaced, as they were, oldest first. Continue-as-new does not pass them on. */
+  archived?: Message[];
   /** Calls that run in the background. */
   background: { id: string; name: string }[];
   /** The log of this execution of the workflow. Earlier events are in the earlier executions. */

@@ -149,6 +149,10 @@ export function closingSummary(model: string): string {
   return lineOfHistory(`closing words · ${model}`);
 }
 
+export function compactionSummary(model: string): string {
+  return lineOfHistory(`compaction · ${model}`);
+}
+
 /** The summary line of the timer that bounds a wait. */
 export function waitSummary({ kind, name }: Pick<PendingCall, 'kind' | 'name'>): string {
   return lineOfHistory(`${excerpt(name, 60)} waits for ${waitsFor[kind]}`);

@@ -18,6 +18,8 @@ export interface ModelRequest {
   /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
+  /** At most 64 characters, and the same for all calls of a thread. With it some providers find more of a request in their prompt caches. */
+  cacheKey?: string;
 }
 
 /** A fragment of an answer while it is streamed. For display only: the complete `ModelAnswer` is authoritative. */

@@ -13,13 +13,15 @@ export interface ModelPrice {
   outputPerMillion: number;
   /** Tokens. */
   contextWindow?: number;
+  /** The most tokens that a request may have, if that is less than the window. */
+  maxInputTokens?: number;
 }
 
 /** Prices and context windows of models. `model` is the provider's own name, `provider` the name under which the provider is registered. */
 export interface Prices {
   /** US dollars, never negative; `undefined` if no price is known. */
   cost(model: string, provider: string, usage: Usage): number | undefined;
-  /** Tokens; `undefined` if not known. */
+  /** The most tokens that a request may have, together with its answer unless the model limits both; `undefined` if not known. */
   contextWindow(model: string, provider: string): number | undefined;
 }
 
@@ -37,6 +39,7 @@ const overridesSchema = z.record(
     cacheWritePerMillion: dollars.optional(),
     outputPerMillion: dollars,
     contextWindow: z.number().int().positive().optional(),
+    maxInputTokens: z.number().int().positive().optional(),
   }),
 );
 
@@ -54,9 +57,26 @@ export function createPrices({ overrides = {} }: PricesOptions = {}): Prices {
       return (fresh + cached * cachedInputPerMillion + written * cacheWritePerMillion + output * outputPerMillion) / 1e6;
     },
     contextWindow(model: string, provider: string) {
-      return own.get(`${provider}/${model}`)?.contextWindow ?? listed(model, provider, {})?.model.context_window;
+      for (const name of namesOf(provider, model)) {
+        const { maxInputTokens, contextWindow } = own.get(`${name.provider}/${name.model}`) ?? {};
+        const window = maxInputTokens ?? contextWindow ?? listed(name.model, name.provider, {})?.model.context_window;
+        if (window !== undefined) return window;
+      }
+      return undefined;
     },
   });
+}
+
+/**
+ * The names under which a model's window may be known: its own, that without a date (`gpt-5-2025-08-07`, `claude-opus-4@20250514`) and, if a
+ * provider serves models of others (`openrouter/openai/gpt-5`), that of the other provider. Prices differ between providers, windows do not.
+ */
+function namesOf(provider: string, model: string): { provider: string; model: string }[] {
+  const undated = model.replace(/[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$/, '');
+  const names = [...new Set([model, undated])];
+  const slash = model.indexOf('/');
+  const others = slash <= 0 ? [] : names.map((name) => ({ provider: name.slice(0, slash), model: name.slice(slash + 1) }));
+  return [...names.map((name) => ({ provider, model: name })), ...others];
 }
 
 /** Providers that offer the models of another provider. */
@@ -117,8 +137,8 @@ function checked(where: string, value: unknown): Record<string, ModelPrice> {
     return `- ${[...issue.path.map((key) => JSON.stringify(key)), ''].join(' ').replace(/ $/, ': ')}${words}`;
   });
   const shape =
-    '{ "provider/model": { "inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "cacheWritePerMillion": 1.25, "outputPerMillion": 10, "contextWindow": 400000 } }';
+    '{ "provider/model": { "inputPerMillion": 1.25, "cachedInputPerMillion": 0.125, "cacheWritePerMillion": 1.25, "outputPerMillion": 10, "contextWindow": 400000, "maxInputTokens": 272000 } }';
   throw new Error(
-    `${where} is not valid. It must be ${shape}, in US dollars; cachedInputPerMillion, cacheWritePerMillion and contextWindow may be left out:\n${problems.join('\n')}`,
+    `${where} is not valid. It must be ${shape}, in US dollars; cachedInputPerMillion, cacheWritePerMillion, contextWindow and maxInputTokens may be left out:\n${problems.join('\n')}`,
   );
 }

@@ -5,17 +5,18 @@ import { decodeFailureOf } from '../contract/undecodable';
 import { runOf } from '../core/calls';
 import { afterAnswer, beforeTurn, type RunEnd, type SendBack } from '../core/decide';
 import { type AssistantMessage, textOf, toolCallsOf, withText, wordsOf } from '../core/message';
-import { activeRun, type RunState, stepIdOf } from '../core/state';
+import { activeRun, type RunState, stepIdOf, waiting } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { askModels } from './ask-model';
 import { awaitBackground } from './background';
 import type { ModelResult } from './call-model';
 import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
 import { sumUp } from './closing-words';
-import { compactAsRequested, tellCompactions } from './compaction';
+import { halveAsRequested, tellCompactions } from './compaction';
 import { noProgress } from './finish-call';
 import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
+import { compactAsRequested, isShorteningDue, shorten } from './make-room';
 import { afterModel, beforeModel } from './model-hooks';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
@@ -25,7 +26,7 @@ import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
 import { stepScope } from './stop-steps';
 import { awaitReply, suspend } from './suspend';
-import { refuseQueue, say, takeInMessages, takeInResults, waiting } from './take-in';
+import { refuseQueue, say, takeInMessages, takeInResults } from './take-in';
 import { openThread, type ThreadContext } from './thread-context';
 
 /**
@@ -128,12 +129,13 @@ async function takeTurn(thread: ThreadContext): Promise<RunEnd | 'carry-over' | 
   if ((state.paused || hasHook(thread, 'pause:check')) && (await gate(thread)) === 'carry-over') return 'carry-over';
   const limit = beforeTurn(state, Date.now());
   if (limit || run.limitAsk) return atLimit(thread, limit);
+  if (isShorteningDue(thread) && (await shorten(thread))) return undefined;
 
   record('agent.run.step.created', { stepId: `${run.id}-turn-${run.turn + 1}`, turn: run.turn + 1 });
   const stepId = stepIdOf(run);
   takeInResults(thread, stepId);
   takeInMessages(thread, waiting(state), stepId);
-  compactAsRequested(thread);
+  halveAsRequested(thread);
   if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
   const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
   if (state.paused) await heldBack(thread);
@@ -157,7 +159,7 @@ function takeAnswer(
   revised: string | undefined,
 ): RunEnd | SendBack | undefined {
   const stepId = stepIdOf(runOf(state));
-  const { parts, verdicts, finishReason, usage, attempt, token, failed, durationMs, costUsd, problems, wasted } = step;
+  const { parts, verdicts, finishReason, usage, attempt, token, failed, durationMs, costUsd, context, problems, wasted } = step;
   const calls = toolCallsOf(parts);
   const isRevised = revised !== undefined && revised !== textOf(parts);
   const content = isRevised ? withText(parts, revised) : parts;
@@ -184,6 +186,7 @@ function takeAnswer(
       model,
       durationMs,
       ...(costUsd !== undefined && { costUsd }),
+      ...(context && { context }),
       ...(failed && { attempts: failed }),
       ...(wasted && { wasted }),
       ...(problems && { problems }),
@@ -230,8 +233,15 @@ async function accept(thread: ThreadContext): Promise<RunEnd | undefined> {
   return waiting(state).length > 0 ? undefined : { type: 'completed' };
 }
 
-/** A run that only shortens the transcript: no message, no model call. */
-function compactOnly(thread: ThreadContext): RunEnd {
-  compactAsRequested(thread);
-  return { type: 'completed', output: 'Compaction run completed.' };
+/** A run that only shortens the transcript: no message, no turn. */
+function compactOnly(thread: ThreadContext): RunEnd | Promise<RunEnd> {
+  const end: RunEnd = { type: 'completed', output: 'Compaction run completed.' };
+  if (thread.state.facts?.context !== undefined) return summarizeOnly(thread).then(() => end);
+  halveAsRequested(thread);
+  return end;
+}
+
+async function summarizeOnly(thread: ThreadContext): Promise<void> {
+  if (thread.state.paused) await heldBack(thread);
+  await compactAsRequested(thread);
 }

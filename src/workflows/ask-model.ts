@@ -4,6 +4,7 @@ import { isPassedOn } from '../core/failure';
 import type { AssistantMessage } from '../core/message';
 import { inForce, stepIdOf } from '../core/state';
 import { failureOf, type ModelResult, type ModelWishes, requestAnswer, spentInVain, spentOn } from './call-model';
+import { roomMaker } from './make-room';
 import { newId } from './record';
 import { stepScope } from './stop-steps';
 import type { ThreadContext } from './thread-context';
@@ -63,7 +64,7 @@ export async function askModel(thread: ThreadContext, messageId: string, wishes:
   const scope = thread.modelCalls;
   thread.asking = true;
   try {
-    return await requestAnswer(thread, messageId, wishes, scope);
+    return await requestAnswer(thread, messageId, wishes, { scope, makeRoom: roomMaker(thread) });
   } catch (error) {
     // If the run itself was cancelled meanwhile, the call counts as cancelled.
     const superseded = scope.consideredCancelled && isCancellation(error) && !CancellationScope.current().consideredCancelled;

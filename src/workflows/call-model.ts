@@ -1,5 +1,12 @@
 import { ActivityFailure, ApplicationFailure, type CancellationScope, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
-import { type Activities, type CallModelRequest, failureTypes, type ModelStep, type StepProgress } from '../contract/activities';
+import {
+  type Activities,
+  type CallModelRequest,
+  failureTypes,
+  type ModelStep,
+  type StepProgress,
+  type SummaryRequest,
+} from '../contract/activities';
 import type { ModelSettings } from '../core/agent';
 import { withoutSignature } from '../core/attestation';
 import { bounds } from '../core/bounds';
@@ -8,10 +15,10 @@ import { bytesOf } from '../core/context/carry';
 import type { SpentOnCall } from '../core/event';
 import { type Message, noUsage, type Usage } from '../core/message';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
-import { closingSummary, modelSummary } from '../core/views';
+import { closingSummary, compactionSummary, modelSummary } from '../core/views';
 import { addWaste } from '../core/waste';
 import { callModelOptions } from './activity-options';
-import { compactToFit, tellCompactions } from './compaction';
+import { tellCompactions } from './compaction';
 import { hasHook } from './hooks';
 import { scheduleStep } from './schedule-step';
 import type { ThreadContext } from './thread-context';
@@ -25,7 +32,12 @@ export interface ModelWishes {
   instructions?: string;
   /** A call without tools, for a closing text. `prompt` is sent as the last message and does not join the transcript. */
   closing?: { prompt: string };
+  /** A call without tools, for a summary of the beginning of the transcript. */
+  summary?: SummaryRequest;
 }
+
+/** Shortens the transcript after the provider rejected it as too long. Returns false if nothing more can be removed. */
+export type MakeRoom = () => boolean | Promise<boolean>;
 
 export interface ModelResult {
   step: ModelStep & { usage: Usage; attempt: number };
@@ -34,19 +46,18 @@ export interface ModelResult {
 
 /**
  * Calls the model and returns its answer. The activity receives a reference to the transcript. If it can't read the messages, it fails with
- * the position of the first missing one, and is called again with the missing part inline, or, if that is too large, after a wait. A
- * transcript that is too long for the model is shortened once.
+ * the position of the first missing one, and is called again with the missing part inline, or, if that is too large, after a wait. If the
+ * transcript is too long for the model, `makeRoom` shortens it, as often as it can, and the call is repeated.
  */
 export async function requestAnswer(
   thread: ThreadContext,
   messageId: string,
   wishes: ModelWishes,
-  scope?: CancellationScope,
+  { scope, makeRoom }: { scope?: CancellationScope; makeRoom?: MakeRoom } = {},
 ): Promise<ModelResult> {
   const { state } = thread;
   const model = wishes.model ?? inForce(state).model ?? '';
   let inline: CallModelRequest['inline'];
-  let shortened = false;
   for (let tries = 1; ; tries++) {
     try {
       const made = () => call(thread, messageId, { ...wishes, model }, inline);
@@ -58,11 +69,11 @@ export async function requestAnswer(
         inline = inlinePart(state, missingFrom);
         // Too much to pass inline. The cause of the failed query (no free worker, a busy server) is temporary.
         if (!inline) await sleep(Math.min(1_000 * 2 ** tries, 30_000));
-      } else if (!shortened && failureType(error) === 'context-length' && compactToFit(thread)) {
-        shortened = true;
-        if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
       } else {
-        throw error;
+        const made = failureType(error) === 'context-length' ? makeRoom?.() : false;
+        // An `await` without a promise would change the order of commands of runs that began with earlier code.
+        if (!(typeof made === 'object' ? await made : made)) throw error;
+        if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
       }
     }
   }
@@ -71,14 +82,14 @@ export async function requestAnswer(
 function call(
   thread: ThreadContext,
   messageId: string,
-  { model, settings: wished, instructions, closing }: ModelWishes & { model: string },
+  { model, settings: wished, instructions, closing, summary: ofSummary }: ModelWishes & { model: string },
   inline: CallModelRequest['inline'],
 ): Promise<ModelStep> {
   const { state } = thread;
   const run = runOf(state);
   const { tools, settings = wished } = inForce(state);
   const said = justSaid(state);
-  const summary = closing ? closingSummary(model) : modelSummary(run.turn, model, run.context);
+  const summary = closing ? closingSummary(model) : ofSummary ? compactionSummary(model) : modelSummary(run.turn, model, run.context);
   const request: CallModelRequest = {
     agent: state.agent,
     model,
@@ -90,6 +101,7 @@ function call(
     ...(settings && { settings: { ...settings, ...wished } }),
     ...(instructions && { instructions }),
     ...(closing && { closing }),
+    ...(ofSummary && { summary: ofSummary }),
     ...(tools && { extraTools: tools }),
     ...(state.rules.length > 0 && { rules: state.rules.map(withoutSignature) }),
     ...(inline && { inline }),
@@ -126,7 +138,7 @@ function missing(error: unknown): number | undefined {
   return cause instanceof ApplicationFailure && cause.type === failureTypes.transcriptUnavailable ? Number(cause.details?.[0]) : undefined;
 }
 
-function failureType(error: unknown): string | undefined | null {
+export function failureType(error: unknown): string | undefined | null {
   return error instanceof ActivityFailure && error.cause instanceof ApplicationFailure ? error.cause.type : undefined;
 }
 

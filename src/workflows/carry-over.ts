@@ -30,7 +30,7 @@ export function shouldCarryOver({ state, growth }: ThreadContext, when: 'idle' |
 
 /** Size of everything that can't be shortened, without calls: between turns they are messages. */
 function bytesBeside(state: ThreadState): number {
-  return bytesOf({ ...state, messages: [], log: [], run: { ...state.run, calls: [] } });
+  return bytesOf({ ...state, messages: [], archived: undefined, log: [], run: { ...state.run, calls: [] } });
 }
 
 /**
@@ -49,7 +49,8 @@ export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
   // As messages, the results of the last turn can be shortened like any other; as outcomes they can't. If calls still wait, all results
   // stay outcomes, because results join the transcript in the order of the calls.
   if (state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
-  const carried: ThreadState = { ...state, log: [], previousExecution: workflowInfo().runId };
+  const { archived: _, ...current } = state;
+  const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
   const beside = bytesBeside(carried) + bytesOf(carried.run?.calls ?? []);
   const fitted = fit(carried.messages, Math.max(leastTranscript, carryBytes - beside), { cut: true });
   if (fitted) {

@@ -6,6 +6,7 @@ import { noUsage, refusalOf, textOf } from '../core/message';
 import { inForce, stepIdOf } from '../core/state';
 import { failureOf, requestAnswer, spentInVain, spentOn } from './call-model';
 import { hasHook, runHook } from './hooks';
+import { roomMaker } from './make-room';
 import { beforeModel } from './model-hooks';
 import { newId } from './record';
 import { takeInOpening, takeInResults } from './take-in';
@@ -35,7 +36,7 @@ export async function closingWords(thread: ThreadContext, prompt: string, otherw
   try {
     // The guardrails for the model's answers apply to this text, too.
     const wishes = hasHook(thread, 'before:llm') ? await beforeModel(thread) : {};
-    const result = await requestAnswer(thread, newId('msg'), { ...wishes, closing: { prompt } });
+    const result = await requestAnswer(thread, newId('msg'), { ...wishes, closing: { prompt } }, { makeRoom: roomMaker(thread) });
     spent = spentOn(result);
     const { parts, usage, finishReason } = result.step;
     const text = textOf(parts);

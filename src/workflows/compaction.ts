@@ -5,24 +5,25 @@ import { hashOf } from '../core/transcript';
 import { hasHook, runHook } from './hooks';
 import type { ThreadContext } from './thread-context';
 
-/** Halves the transcript, because it is too long for the model. Returns false if nothing can be removed. */
-export function compactToFit(thread: ThreadContext): boolean {
-  return halve(thread, 'context-length');
-}
-
-/** Carries out a requested compaction, if there is one: halves the transcript, or records that nothing can be removed. */
-export function compactAsRequested(thread: ThreadContext): void {
-  const { state, record } = thread;
-  if (state.compact && !halve(thread, 'requested')) record('thread.context.kept', { bytes: bytesOf(state.messages), ...state.compact });
-}
-
-function halve({ state, record }: ThreadContext, reason: 'context-length' | 'requested'): boolean {
+/** Halves the transcript: clears the oldest outputs, then drops the oldest turns. Returns false if nothing can be removed. */
+export function halve({ state, record }: ThreadContext, reason: 'context-length' | 'requested'): boolean {
   const fitted = fit(state.messages, bytesOf(state.messages) / 2);
   if (!fitted || fitted.prunedOutputs + fitted.droppedMessages === 0) return false;
   const { messages, ...counts } = fitted;
   const request = reason === 'requested' ? state.compact : undefined;
   record('thread.context.compacted', { reason, ...counts, ...request }, { transcript: { messages, hash: hashOf(messages) } });
   return true;
+}
+
+/** Carries out a requested compaction, if there is one, in a run that began with earlier code. */
+export function halveAsRequested(thread: ThreadContext): void {
+  const { state } = thread;
+  if (state.compact && state.facts?.context === undefined && !halve(thread, 'requested')) keepAsRequested(thread);
+}
+
+/** Records that a requested compaction changed nothing. */
+export function keepAsRequested({ state, record }: ThreadContext): void {
+  record('thread.context.kept', { bytes: bytesOf(state.messages), ...state.compact });
 }
 
 /**
@@ -34,6 +35,6 @@ export async function tellCompactions(thread: ThreadContext): Promise<void> {
   const { log, delivered } = thread.state;
   for (const { seq, data } of log.filter(({ type, seq }) => type === 'thread.context.compacted' && seq > delivered.compactions)) {
     noteDelivered(thread.state, { compactions: seq });
-    await runHook(thread, 'on:compaction', data as HookInput['on:compaction']);
+    await runHook(thread, 'on:compaction', data as unknown as HookInput['on:compaction']);
   }
 }

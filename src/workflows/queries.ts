@@ -2,6 +2,7 @@ import { setHandler } from '@temporalio/workflow';
 import { queries } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
 import { show } from '../core/check-input';
+import { contextLeft, contextView } from '../core/context/view';
 import { excerpt, isBytes, isObject } from '../core/json';
 import { receiptOf } from '../core/receipts';
 import { remaining } from '../core/spent';
@@ -34,6 +35,7 @@ export function answerQueries({ state }: ThreadContext): void {
     pending: pendingCalls(state),
     remaining: remaining(state, Date.now()),
     costUsd: costOf(state),
+    contextLeftPercent: contextLeft(state),
     seq: state.nextSeq - 1,
     facts: state.facts,
   }));
@@ -48,6 +50,7 @@ export function answerQueries({ state }: ThreadContext): void {
     remaining: remaining(state, Date.now()),
     metrics: state.metrics,
   }));
+  setHandler(queries.context, () => contextView(state));
   setHandler(queries.receipt, (payload) => {
     const { id } = readQuery('receipt', payload, ['id']);
     return receiptOf(state, typeof id === 'string' ? id : refuse(`receipt takes { id }; id is ${show(id)}`)) ?? null;

@@ -17,7 +17,7 @@ import type { CancelRequest } from '../core/requests';
 import { stepIdOf, type ThreadState } from '../core/state';
 import { unreachable } from '../core/unreachable';
 import { requestCancelOptions } from './activity-options';
-import { compactAsRequested, tellCompactions } from './compaction';
+import { halveAsRequested, keepAsRequested, tellCompactions } from './compaction';
 import { skipCalls } from './finish-call';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
@@ -51,8 +51,9 @@ export async function endRun(thread: ThreadContext, end: RunEnd): Promise<RunEnd
   takeInResults(thread);
   settleOwnWords(thread);
   const output = outputOf(state, end);
-  // The request was accepted, so it is carried out.
-  compactAsRequested(thread);
+  // The request was accepted, so it is carried out. A conversation does so in the run that follows, because a summary is a model call.
+  halveAsRequested(thread);
+  if (state.compact && state.mode === 'one-shot') keepAsRequested(thread);
   if (hasHook(thread, 'on:compaction')) await tellCompactions(thread).catch(() => undefined);
   // Hooks can't change how a run ends.
   if (hasHook(thread, 'after:execution')) {

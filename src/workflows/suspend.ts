@@ -1,14 +1,14 @@
 import { condition } from '@temporalio/workflow';
 import { runOf } from '../core/calls';
 import type { RunEnd } from '../core/decide';
-import { type SuspensionState, stepIdOf } from '../core/state';
+import { type SuspensionState, stepIdOf, waiting } from '../core/state';
 import type { Suspension } from '../core/tool';
 import { shouldCarryOver } from './carry-over';
 import { closingWords } from './closing-words';
 import { deliverEvents } from './hooks';
 import { publishStatus } from './search-attributes';
 import { changeStatus } from './status';
-import { takeInResults, waiting } from './take-in';
+import { takeInResults } from './take-in';
 import type { ThreadContext } from './thread-context';
 
 const defaultTtlMs = 7 * 24 * 3_600_000;

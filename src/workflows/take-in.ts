@@ -1,12 +1,8 @@
+import { resultOf } from '../core/calls';
 import type { Content, UserMessage } from '../core/message';
 import { activeRun, messageOf, type QueuedMessage, type SentBack, type ThreadState } from '../core/state';
 import { newId } from './record';
 import type { ThreadContext } from './thread-context';
-
-/** The queued messages that the active run takes in at its next turn. */
-export function waiting({ queue, run }: ThreadState): QueuedMessage[] {
-  return queue.filter((m) => m.delivery !== 'after-run' || run?.opening.includes(m.id));
-}
 
 /** The messages that the next run begins with: all queued ones without `after-run`, or else the first one with it. */
 export function openingOf({ queue }: ThreadState): UserMessage[] {
@@ -42,12 +38,7 @@ export function settleOwnWords(thread: ThreadContext): void {
 export function takeInResults({ state, record }: ThreadContext, stepId?: string): void {
   for (const call of state.run?.calls ?? []) {
     if (call.phase !== 'done') continue;
-    const { id, name, messageId, outcome } = call;
-    const isError = outcome.status !== 'success';
-    record('thread.message.created', {
-      ...(stepId && { stepId }),
-      message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError },
-    });
+    record('thread.message.created', { ...(stepId && { stepId }), message: resultOf(call) });
   }
 }
 

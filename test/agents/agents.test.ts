@@ -20,6 +20,7 @@ describe('defineAgent', () => {
     expect(agent.toolbox.specs()).toEqual([]);
     expect(agent).toMatchObject({ strategy: 'by-effect', settings: {}, limits: {}, retry: { maxAttempts: 5 } });
     expect(factsOf(agent)).toEqual({
+      context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       name: 'support',
       model: 'openai/gpt-5',
       limits: {},
@@ -78,11 +79,52 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       ...remarkable,
       hooks: { 'before:llm': ['before:llm#1'] },
     });
     expect(JSON.parse(JSON.stringify(facts))).toEqual(facts);
     expect(factsOf(defineAgent({ ...good, output: z.object({}) })).outputRetries).toBe(2);
+  });
+
+  test.each<[string, object | null | string, RegExp]>([
+    ['an unknown field', { windowToken: 1 }, /context\.windowToken: is not known; did you mean 'windowTokens'/],
+    ['a threshold above the whole window', { compactAt: 1.2 }, /context\.compactAt: /],
+    ['a threshold of nothing', { compactAt: 0 }, /context\.compactAt: /],
+    ['a window of nothing', { windowTokens: 0 }, /context\.windowTokens: /],
+    ['half a turn', { keepTurns: 0.5 }, /context\.keepTurns: /],
+    ['an empty prompt', { prompt: '  ' }, /context\.prompt: is empty/],
+    ['a model without a name', { model: '' }, /context\.model/],
+    ['a text', 'small', /context: /],
+    ['a reserve as large as the window', { windowTokens: 8_000, reserveTokens: 8_000 }, /reserveTokens: \(8000\) must be below .*\(8000\)/],
+    [
+      'summaries longer than the transcript may become',
+      { windowTokens: 8_000, reserveTokens: 1_000, compactAt: 0.5, summaryTokens: 4_000 },
+      /summaryTokens: \(4000\) must be below 3500 \(0\.5 of 8000 - 1000\)/,
+    ],
+    [
+      'a window that the instructions fill',
+      { windowTokens: 400 },
+      /windowTokens: the instructions and tools take about 300 tokens, .* below 255/,
+    ],
+  ])("[A154] a context that can't be kept is refused: %s", (_what, context, problem) => {
+    expect(() => defineAgent({ ...good, instructions: 'x'.repeat(1_200), context: context as never })).toThrow(problem);
+  });
+
+  test('[B93] what is set of the context is used, and null disables it', () => {
+    const context = {
+      windowTokens: 50_000,
+      reserveTokens: 9_000,
+      compactAt: 0.7,
+      pruneProtectTokens: 5,
+      pruneMinimumTokens: 6,
+      keepTurns: 0,
+    };
+    const agent = defineAgent({ ...good, context });
+    expect(agent.context).toMatchObject(context);
+    const { windowTokens: _, reserveTokens: __, ...policy } = context;
+    expect(factsOf(agent).context).toEqual({ ...policy, auto: true, summaryTokens: 4_096 });
+    expect(factsOf(defineAgent({ ...good, context: null })).context).toBeNull();
   });
 
   test.each([

@@ -55,6 +55,7 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
   'thread.closed': { reason: 'idle' },
   'agent.request.accepted': { request: 'cancel', reason: 'enough', by: 'dana' },
   'agent.request.rejected': { request: 'approve', code: 'not-waiting', reason: 'nothing waits' },
+  'thread.context.compaction.started': { stepId: 'run_1-turn-1', reason: 'window' },
   'thread.context.kept': { bytes: 3, requestedBy: 'dana', requestReason: 'it is long' },
   'thread.context.compacted': { reason: 'requested', prunedOutputs: 1, droppedMessages: 2, bytes: 3 },
   'agent.run.summarized': { stepId: 's', output: 'In short.', ...spent, failed: 'no' },

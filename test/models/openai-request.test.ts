@@ -41,6 +41,15 @@ test('hosted tools, which this API does not have, are refused and not left out',
   );
 });
 
+test('[B132] the key of the prompt cache is sent to OpenAI, and not to servers that may reject it', () => {
+  const request = { model: 'gpt-5', instructions: '', messages: [user('hi')], tools: [], settings: {}, cacheKey: 'thread_1' };
+  const sent = (dialect: 'openai' | 'compatible', more: object = {}) =>
+    JSON.parse(Buffer.from(encodeRequest({ ...request, ...more }, dialect)).toString()).prompt_cache_key;
+  expect(sent('openai')).toBe('thread_1');
+  expect(sent('compatible')).toBeUndefined();
+  expect(sent('openai', { settings: { providerOptions: { prompt_cache_key: null } } })).toBeUndefined();
+});
+
 test('it always streams and requests the usage', () => {
   expect(build([user('hi')])).toMatchObject({ model: 'm', stream: true, stream_options: { include_usage: true } });
   expect(build([user('hi')], { providerOptions: { stream: false } }).stream).toBe(true);

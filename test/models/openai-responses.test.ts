@@ -877,6 +877,11 @@ describe('a failure', () => {
   });
 });
 
+test('[B132] the key of the prompt cache is part of the request', () => {
+  expect(build([user('hi')], { cacheKey: 'thread_1' })).toMatchObject({ prompt_cache_key: 'thread_1' });
+  expect(build([user('hi')])).not.toHaveProperty('prompt_cache_key');
+});
+
 test('complete items, and pieces of one, are counted while they arrive', () => {
   const fold = foldStream([]);
   fold.event(JSON.stringify(done(0, message('a', 'x'.repeat(500_000)))));

@@ -56,6 +56,31 @@ describe('what a model costs', () => {
   });
 });
 
+describe('the window of a model', () => {
+  const overrides = {
+    'acme/two-2026': { inputPerMillion: 1, outputPerMillion: 1, contextWindow: 10_000, maxInputTokens: 8_000 },
+    'acme/vendor/three': { inputPerMillion: 1, outputPerMillion: 1, contextWindow: 5_000 },
+    'vendor/four': { inputPerMillion: 1, outputPerMillion: 1, contextWindow: 4_000 },
+  };
+  const windowOf = (model: string, provider: string) => createPrices({ overrides }).contextWindow(model, provider);
+
+  test('[B107] is its maximum of input before its context window', () => {
+    expect(windowOf('two-2026', 'acme')).toBe(8_000);
+  });
+
+  test.each([
+    ['a date', 'gpt-5-2025-08-07', 'openai', 400_000],
+    ['a date without dashes', 'claude-sonnet-4-5-20250929', 'anthropic', 200_000],
+    ['a date after an at sign', 'claude-sonnet-4-5@20250929', 'anthropic', 200_000],
+    ['a date, of a model of one’s own', 'two-2026-2026-01-31', 'acme', 8_000],
+    ['the name of its provider', 'anthropic/claude-sonnet-4-5', 'gateway', 200_000],
+    ['the name of its provider and a date', 'vendor/four-2026-01-31', 'gateway', 4_000],
+    ['the name of its provider, and a window of its own', 'vendor/three', 'acme', 5_000],
+  ])('[B107] is known for a name with %s', (_what, model, provider, window) => {
+    expect(windowOf(model, provider)).toBe(window);
+  });
+});
+
 describe('prices of one’s own', () => {
   test('override the list, and add to it', () => {
     const prices = createPrices({ overrides: { 'openai/gpt-5': mine, 'local/meta/llama-3': { inputPerMillion: 0, outputPerMillion: 0 } } });

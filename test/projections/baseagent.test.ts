@@ -284,19 +284,22 @@ describe('how a turn ends', () => {
     expect(endOf(tokens)).toMatchObject({ type: 'turn.completed', stop_reason: 'max_tokens' });
   });
 
-  test('[B54] usage counts every model call, including that for the closing words at a limit', () => {
+  test('[B54] usage counts every model call, including those for the closing words at a limit and for summaries, used or not', () => {
     const log = new Log()
       .begin()
       .says('', [{ name: 'add', id: 'call_a' }])
       .ran('call_a', '3');
     const own = { inputTokens: 7, cachedInputTokens: 3, cacheWriteTokens: 0, outputTokens: 2, reasoningTokens: 0 };
-    log.record('agent.run.summarized', { stepId: 'x', output: 'As far as I got.', usage: own, model: 'm', durationMs: 3 });
+    const spent = { usage: own, model: 'm', durationMs: 3 };
+    log.record('thread.context.compacted', { reason: 'window', prunedOutputs: 0, droppedMessages: 1, bytes: 9, spent });
+    log.record('thread.context.kept', { reason: 'window', failed: 'empty', bytes: 9, spent });
+    log.record('agent.run.summarized', { stepId: 'x', output: 'As far as I got.', ...spent });
     const lines = linesOf(log.incomplete({ limit: 'turns', max: 1, message: 'enough', output: 'As far as I got.' }));
     expect(lines.slice(-2)).toEqual([
       { type: 'item.completed', item: { id: 'item_2', type: 'agent_message', text: 'As far as I got.' } },
       {
         type: 'turn.completed',
-        usage: { input_tokens: 107, cached_input_tokens: 43, output_tokens: 22 },
+        usage: { input_tokens: 121, cached_input_tokens: 49, output_tokens: 26 },
         stop_reason: 'max_iterations',
       },
     ]);

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
+import { contextLeftPercent } from '../../src/core/context/budget';
 import type { AgentEvent } from '../../src/core/event';
 import { type CodeliaNotification, codeliaEvents, codeliaNotifications, codeliaRunLog } from '../../src/projections/codelia/codelia';
 import { codeliaUsage, sessionHistory } from '../../src/projections/codelia/history';
-import { type CodeliaEvent, contextLeftPercent, viewOf } from '../../src/projections/codelia/words';
+import { type CodeliaEvent, viewOf } from '../../src/projections/codelia/words';
 import { project } from '../../src/projections/projection';
 import { plot, Story } from '../core/story';
 import { rounds } from '../support/rounds';
@@ -167,6 +168,12 @@ test('[B61][B62] a compaction is a pair of events, before the final if the run e
   expect(ofType(told(last), 'compaction_complete')[0]).toMatchObject({ compacted: true });
   const between = compact(new Log().begin().says('Not yet.')).say('Go on').says('Done.').complete();
   expect(types(told(between))).toEqual(['text', 'compaction_start', 'compaction_complete', 'final']);
+
+  const summarized = new Log().begin().says('Not yet.').say('Go on');
+  summarized.record('thread.context.compaction.started', { stepId: 'x', reason: 'window' });
+  summarized.record('thread.context.kept', { reason: 'window', failed: 'empty', bytes: 9 });
+  expect(types(told(summarized.says('Done.').complete()))).toEqual(['text', 'compaction_start', 'compaction_complete', 'final']);
+  expect(ofType(told(summarized), 'compaction_complete')[0]).toMatchObject({ compacted: false });
 });
 
 test('[B63] each wait before another attempt is emitted once: live before it, or with the answer for a late reader', () => {

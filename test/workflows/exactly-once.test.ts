@@ -45,7 +45,8 @@ async function numbering(options: Partial<ThreadInput> = {}) {
   const input = scene(({ messages }) => {
     if (messages.at(-1)?.role === 'tool') return say('Charged.');
     const both = [1, 2].map((n) => ({ name: 'charge', args: { n }, id: `call_${n}` }));
-    return callTools(both, 'I charge.');
+    // Long enough that a summary is shorter.
+    return callTools(both, `I charge. ${'Mind the gap. '.repeat(100)}`);
   });
   const thread = await rig.client.start(agent, input, { mode: 'conversation', ...options });
   return { thread, input };

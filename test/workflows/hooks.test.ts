@@ -465,10 +465,15 @@ describe('on:event', () => {
   });
 });
 
-test('each compaction calls its hook: one that the model needed and one that was requested', async () => {
+test('[B117] each compaction calls its hook: one that the model needed and one that was requested', async () => {
   const tooLong = fail(400, { code: 'context_length_exceeded', message: 'too long' });
   // In the order of the requests: after a compaction the messages no longer tell which turn it is.
-  const replies = [...['a', 'b', 'c'].map((text) => callTools([noting(text.repeat(20_000), `call_${text}`)])), tooLong, say('done')];
+  const replies = [
+    ...['a', 'b', 'c'].map((text) => callTools([noting(text.repeat(20_000), `call_${text}`)])),
+    tooLong,
+    say('done'),
+    say('x'.repeat(10_000)),
+  ];
   const thread = await rig.client.start(
     'compacting',
     scene(() => replies.shift() ?? say('again')),
@@ -480,8 +485,10 @@ test('each compaction calls its hook: one that the model needed and one that was
       (events) => ofType(events, 'thread.run.completed').length === runs,
     );
   await runsEnded(1);
+  await thread.send('And again, at length.');
+  await runsEnded(2);
   await thread.compact();
-  const told = await runsEnded(2);
+  const told = await runsEnded(3);
   await thread.close();
   const compactions = ofType(told, 'thread.context.compacted').map(({ data }) => data);
   expect(compactions.map(({ reason }) => reason)).toEqual(['context-length', 'requested']);

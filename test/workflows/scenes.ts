@@ -1,7 +1,7 @@
 import type { Thread } from '../../src/client';
 import { type DurableEvent, type DurableEventType, isDurable, isTerminal } from '../../src/core/event';
 import { type Message, toolCallsOf } from '../../src/core/message';
-import { byTurn, fail, type RecordedRequest, type Reply, type ScriptRequest, type WireMessage } from '../../src/testing/model-server';
+import { byTurn, fail, type RecordedRequest, type Reply, type ScriptRequest, say, type WireMessage } from '../../src/testing/model-server';
 import { collect, type Rig } from '../support/rig';
 
 type SceneScript = Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>);
@@ -11,21 +11,42 @@ type SceneScript = Reply[] | ((request: ScriptRequest) => Reply | Promise<Reply>
  * `scene` returns the input to start the thread with.
  */
 export function scenes() {
-  const known = new Map<string, (request: ScriptRequest) => Reply | Promise<Reply>>();
+  const known = new Map<string, Record<'turn' | 'summary', (request: ScriptRequest) => Reply | Promise<Reply>>>();
   return {
-    script: (request: ScriptRequest) =>
-      known.get(request.input)?.(request) ?? fail(400, { message: `no scene begins with "${request.input}"` }),
-    scene(script: SceneScript, title = 'scene'): string {
+    script(request: ScriptRequest): Reply | Promise<Reply> {
+      const summarized = summarizedIn(request.input);
+      const replies = known.get(summarized ?? request.input);
+      if (!replies) return fail(400, { message: `no scene begins with "${request.input}"` });
+      return summarized === undefined ? replies.turn(request) : replies.summary(request);
+    },
+    /** `summary`: the replies to requests for a summary, if compactions make any. */
+    scene(script: SceneScript, title = 'scene', summary: (request: ScriptRequest) => Reply | Promise<Reply> = () => brief): string {
       const input = `${title} ${known.size + 1}`;
-      known.set(input, Array.isArray(script) ? byTurn(script) : script);
+      known.set(input, { turn: Array.isArray(script) ? byTurn(script) : script, summary });
       return input;
     },
   };
 }
 
-/** What the model was asked in one scene, oldest first. */
+const brief = say('<retain>\n- the answer is 42\n</retain>\n<summary>\nA part of the work is done.\n</summary>');
+
+/** What the user said first in a transcript that the model is to summarize; undefined for other requests. */
+function summarizedIn(text: string): string | undefined {
+  return /<transcript>\n\[user\]\n(.*)/.exec(text)?.[1];
+}
+
+/** What the model was asked in one scene, oldest first, without requests for summaries. */
 export function requestsOf(rig: Rig, input: string): RecordedRequest[] {
-  return rig.model.requests.filter(({ body }) => textOf(body.messages.find((m) => m.role === 'user')) === input);
+  return rig.model.requests.filter(({ body }) => firstWords(body.messages) === input);
+}
+
+/** The requests for summaries in one scene, oldest first. */
+export function summariesOf(rig: Rig, input: string): RecordedRequest[] {
+  return rig.model.requests.filter(({ body }) => summarizedIn(firstWords(body.messages)) === input);
+}
+
+function firstWords(messages: readonly WireMessage[]): string {
+  return textOf(messages.find(({ role }) => role === 'user'));
 }
 
 export function textOf(message: WireMessage | undefined): string {

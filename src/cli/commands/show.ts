@@ -105,6 +105,7 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
     lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
     lines.push(row('left', leftWords(usage.remaining)));
   }
+  if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
   for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call, columns));

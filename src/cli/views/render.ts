@@ -112,14 +112,13 @@ const shown: Shown = {
   },
   'agent.request.rejected': ({ request, reason }, state) =>
     line(state, state.options.paint.yellow(`! a signal "${request}" was rejected: ${reason}`)),
-  'thread.context.kept': (_, state) => line(state, state.options.paint.dim('nothing of the context could be compacted')),
-  'thread.context.compacted': ({ droppedMessages, prunedOutputs }, state) =>
-    line(
-      state,
-      state.options.paint.dim(
-        `older context was compacted: ${count(prunedOutputs, 'output')} shortened, ${count(droppedMessages, 'message')} dropped`,
-      ),
-    ),
+  'thread.context.compaction.started': (_, state) => line(state, state.options.paint.dim('summarizing older context …')),
+  'thread.context.kept': ({ failed }, state) =>
+    line(state, state.options.paint.dim(failed ? `the context was not compacted: ${failed}` : 'nothing of the context could be compacted')),
+  'thread.context.compacted': ({ droppedMessages, prunedOutputs, summary }, state) => {
+    const dropped = `${count(droppedMessages, 'message')} ${summary ? 'replaced by a summary' : 'dropped'}`;
+    return line(state, state.options.paint.dim(`older context was compacted: ${count(prunedOutputs, 'output')} shortened, ${dropped}`));
+  },
   'thread.closed': ({ reason }, state) => line(state, state.options.paint.dim(`the conversation is closed (${reason})`)),
   'thread.run.completed': ({ turns, usage }, state, event) => {
     const { green, dim } = state.options.paint;

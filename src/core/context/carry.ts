@@ -1,5 +1,6 @@
 import { excerpt } from '../json';
 import { type Message, textOf, withText } from '../message';
+import { cleared } from './shorten';
 
 export interface Fitted {
   messages: Message[];
@@ -9,13 +10,12 @@ export interface Fitted {
   bytes: number;
 }
 
-const cleared = '[Old tool result content cleared]';
 /** Outputs this small are not worth clearing. */
 const smallOutput = 200;
 
 /**
  * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message (the
- * purpose of the thread), the last one (the current request) and the newest turn stay. A call and its results are dropped together.
+ * purpose of the thread), the last one (the current request), a summary and the newest turn stay. A call and its results are dropped together.
  * With `cut`, the remaining texts are shortened too, for cases in which the thread would otherwise be lost.
  * Returns undefined if the transcript fits unchanged.
  */
@@ -39,7 +39,8 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
   for (let at = kept.findIndex((m) => m.role === 'user') + 1; bytes > maxBytes; ) {
     const end = endOfBlock(kept, at);
     if (end >= kept.length) break;
-    if (at === kept.findLastIndex((m) => m.role === 'user')) {
+    const message = kept[at];
+    if (at === kept.findLastIndex((m) => m.role === 'user') || (message?.role === 'user' && message.summary)) {
       at = end;
       continue;
     }

@@ -29,7 +29,7 @@ export function encodeRequest(request: ModelRequest): Uint8Array {
 
 const comma = Buffer.from(',');
 
-function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer }: ModelRequest): object {
+function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer, cacheKey }: ModelRequest): object {
   const { reasons, takesTemperature } = traitsOf(model, settings);
   const { reasoningEffort: effort, toolChoice, temperature, maxTokens } = settings;
   const include = [...(reasons ? ['reasoning.encrypted_content'] : []), ...includesOf(hostedTools)];
@@ -56,6 +56,7 @@ function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answ
     ...(temperature !== undefined && takesTemperature && { temperature }),
     ...(maxTokens !== undefined && { max_output_tokens: maxTokens }),
     ...(include.length > 0 && { include }),
+    ...(cacheKey && { prompt_cache_key: cacheKey }),
     store: false,
     ...settings.providerOptions,
   };

@@ -46,7 +46,7 @@ export function encodeRequest(request: ModelRequest, dialect: Dialect): Uint8Arr
 
 const comma = Buffer.from(',');
 
-function fieldsOf({ model, settings, tools, hostedTools = [], answer }: ModelRequest, dialect: Dialect): object {
+function fieldsOf({ model, settings, tools, hostedTools = [], answer, cacheKey }: ModelRequest, dialect: Dialect): object {
   const [hosted] = hostedTools;
   if (hosted) {
     const others = 'openai-responses, anthropic and google have such tools.';
@@ -66,6 +66,7 @@ function fieldsOf({ model, settings, tools, hostedTools = [], answer }: ModelReq
     ...(settings.temperature !== undefined && { temperature: settings.temperature }),
     ...(settings.reasoningEffort !== undefined && { reasoning_effort: settings.reasoningEffort }),
     ...(settings.maxTokens !== undefined && { [dialect === 'openai' ? 'max_completion_tokens' : 'max_tokens']: settings.maxTokens }),
+    ...(cacheKey && dialect === 'openai' && { prompt_cache_key: cacheKey }),
     stream_options: { include_usage: true },
     ...settings.providerOptions,
   };

@@ -103,6 +103,12 @@ class AgentBEvents implements Projection<AgentBEvent> {
     'agent.run.summarized': ({ data }) => {
       this.#usage = addUsage(this.#usage, data.usage);
     },
+    'thread.context.compacted': ({ data: { spent } }) => {
+      if (spent) this.#usage = addUsage(this.#usage, spent.usage);
+    },
+    'thread.context.kept': ({ data: { spent } }) => {
+      if (spent) this.#usage = addUsage(this.#usage, spent.usage);
+    },
     'agent.approval.decided': ({ data }) => {
       if (data.editedArguments !== undefined) this.#edited.set(data.toolCallId, data.editedArguments);
     },

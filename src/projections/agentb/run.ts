@@ -47,6 +47,9 @@ export function agentbRunRecord(events: Iterable<AgentEvent>, runId?: string, ag
       run.metadata.usage = usageOf(usage);
       if (event.data.model) run.config.model = event.data.model;
       provider = event.data.model.includes('/') ? event.data.model.split('/')[0] : provider;
+    } else if (event.type === 'thread.context.compacted' || event.type === 'thread.context.kept') {
+      if (event.data.spent) usage = addUsage(usage, event.data.spent.usage);
+      run.metadata.usage = usageOf(usage);
     } else if (isTerminal(event)) {
       run.completedAt = event.timestamp;
       if (event.type === 'thread.run.completed') run.status = 'completed';

@@ -1,5 +1,13 @@
 import type { LimitName } from '../../core/agent';
-import { type AgentEvent, type DurableEvent, type EphemeralEvent, isDurable, isTerminal, type TerminalEvent } from '../../core/event';
+import {
+  type AgentEvent,
+  type DurableEvent,
+  type DurableEventData,
+  type EphemeralEvent,
+  isDurable,
+  isTerminal,
+  type TerminalEvent,
+} from '../../core/event';
 import type { FailedAttempt } from '../../core/failure';
 import { addUsage, noUsage, reasoningOf, toolCallsOf, type Usage, wordsOf } from '../../core/message';
 import type { Projection } from '../projection';
@@ -95,6 +103,9 @@ class Lines {
         return this.#answer(event);
       case 'agent.run.summarized':
         return this.#summary(event);
+      case 'thread.context.compacted':
+      case 'thread.context.kept':
+        return this.#compaction(event.data);
       case 'agent.llm.fallback':
         return this.#error(`${event.data.model} failed (${event.data.code}): ${event.data.message} ${event.data.nextModel} is asked.`);
       case 'agent.approval.decided':
@@ -140,6 +151,12 @@ class Lines {
     this.#usage = addUsage(this.#usage, usage);
     this.#tellAttempts(attempts);
     this.#said(output);
+  }
+
+  #compaction({ spent }: DurableEventData['thread.context.kept'] | DurableEventData['thread.context.compacted']): void {
+    if (!spent) return;
+    this.#usage = addUsage(this.#usage, spent.usage);
+    this.#tellAttempts(spent.attempts);
   }
 
   #said(text: string): void {

@@ -1,16 +1,18 @@
+import { contextLeftPercent } from '../../core/context/budget';
 import {
   type AgentEvent,
   type DurableEvent,
   type DurableEventData,
   type EphemeralEventData,
   isTerminal,
+  type SpentOnCall,
   type TerminalEvent,
 } from '../../core/event';
 import { defaultRetry, type FailedAttempt } from '../../core/failure';
 import { addUsage, type Message, noUsage, reasoningOf, toolCallsOf, type Usage, wordsOf } from '../../core/message';
 import { CodeliaCalls } from './calls';
 import { errorOf, finalOf, type Item, type Said, said, stoppedWords } from './item';
-import { type CodeliaEvent, type CodeliaStatus, contextLeftPercent, providerOf, retryKindOf, usageWords, wholeText } from './words';
+import { type CodeliaEvent, type CodeliaStatus, providerOf, retryKindOf, usageWords, wholeText } from './words';
 
 export interface CodeliaOptions {
   /** `provider/model`, if it is known before the first answer reports it. */
@@ -37,6 +39,8 @@ export class CodeliaItems {
   #stopped = false;
   /** The run waits, but not for a call. */
   #resting = false;
+  /** Whether a model is summarizing the older part of the transcript. */
+  #compacting = false;
   #usage: Usage = noUsage;
   /** The number of model calls of the thread so far. */
   #invokeSeq = 0;
@@ -122,10 +126,12 @@ export class CodeliaItems {
       this.#release();
       if (output !== '') this.#tell({ type: 'text', content: output, timestamp: Date.parse(timestamp) });
     },
-    'thread.context.compacted': (_, { timestamp }) => {
-      const at = Date.parse(timestamp);
-      this.#later({ type: 'compaction_start', timestamp: at }, { type: 'compaction_complete', timestamp: at, compacted: true });
+    'thread.context.compaction.started': (_, { timestamp }) => {
+      this.#later({ type: 'compaction_start', timestamp: Date.parse(timestamp) });
+      this.#compacting = true;
     },
+    'thread.context.compacted': ({ spent }, { timestamp }) => this.#compacted(true, spent, timestamp),
+    'thread.context.kept': ({ spent }, { timestamp }) => this.#compacted(false, spent, timestamp),
     'agent.approval.requested': ({ toolCall, reason }) => this.#calls.asked(toolCall, reason),
     'agent.approval.decided': ({ toolCallId, stop }) => {
       this.#stopped ||= stop === true;
@@ -277,6 +283,15 @@ export class CodeliaItems {
       if (this.#held) this.#held.push(said(event));
       else this.#tell(event);
     }
+  }
+
+  /** The end of a compaction. One without a model call has no beginning of its own, and none is told of that changed nothing. */
+  #compacted(compacted: boolean, spent: SpentOnCall | undefined, timestamp: string): void {
+    if (spent) this.#usage = addUsage(this.#usage, spent.usage);
+    const at = Date.parse(timestamp);
+    if (!this.#compacting && compacted) this.#later({ type: 'compaction_start', timestamp: at });
+    if (this.#compacting || compacted) this.#later({ type: 'compaction_complete', timestamp: at, compacted });
+    this.#compacting = false;
   }
 
   #tell(event: CodeliaEvent): void {

@@ -70,12 +70,6 @@ export function providerOf(model: string | undefined): string {
   return model?.includes('/') ? model.slice(0, model.indexOf('/')) : 'unknown';
 }
 
-/** The percentage that is left of a context window of `limit` tokens after a call of `total`: 0 to 100, or null if either is unknown. */
-export function contextLeftPercent(total: number | undefined, limit: number | undefined): number | null {
-  if (total === undefined || limit === undefined || !(limit > 0)) return null;
-  return Math.min(100, Math.max(0, Math.round((1 - total / limit) * 100)));
-}
-
 /** The arguments of a call. If they are not a JSON object, `raw_args` has the model's text. */
 export function argumentsOf({ arguments: raw }: ToolCall): { args: Record<string, unknown>; raw_args?: string } {
   const args = parseObject(raw);

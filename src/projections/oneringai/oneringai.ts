@@ -108,6 +108,10 @@ class Emitter {
         return this.#answered(execution, event);
       case 'agent.run.summarized':
         return this.#summarized(execution, event);
+      case 'thread.context.compacted':
+      case 'thread.context.kept':
+        if (event.data.spent) execution.usage = addUsage(execution.usage, event.data.spent.usage);
+        return;
       case 'agent.approval.decided':
         return this.#calls.edit(event.data);
       case 'thread.run.requires_action':

@@ -60,6 +60,9 @@ function count(metrics: OneRingMetrics, event: DurableEvent): void {
     case 'agent.run.summarized':
       if (event.data.failed !== undefined) error('llm_error', event.data.failed);
       return countModelCall(metrics, event.data);
+    case 'thread.context.compacted':
+    case 'thread.context.kept':
+      return event.data.spent && countModelCall(metrics, event.data.spent);
     case 'agent.tool.execution.completed': {
       // The outcome of a background call is counted when it is known.
       if (!event.data.background) countOutcome(metrics, event.data.status);

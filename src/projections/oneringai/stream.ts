@@ -73,6 +73,10 @@ class Stream {
         return this.#answered(event);
       case 'agent.run.summarized':
         return this.#summarized(event);
+      case 'thread.context.compacted':
+      case 'thread.context.kept':
+        if (event.data.spent) this.#usage = addUsage(this.#usage, event.data.spent.usage);
+        return;
       case 'agent.approval.decided':
         return this.#edited(event.data);
       case 'agent.tool.execution.started':

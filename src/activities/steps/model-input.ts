@@ -1,0 +1,81 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import type { Agent } from '../../agents/define-agent';
+import { type CallModelRequest, failureTypes, type SummaryRequest } from '../../contract/activities';
+import type { ModelSettings } from '../../core/agent';
+import { type ContextMeasure, defaultReserve } from '../../core/context/budget';
+import type { Message } from '../../core/message';
+import type { ModelAnswer, ModelRequest } from '../../models/model';
+import { traitsOf } from '../../models/openai-responses/model-traits';
+import { forModel } from '../../models/own-data';
+import type { ResolvedModel } from '../../models/registry';
+import type { Toolbox } from '../../tools/running/toolbox';
+import type { ActivityDependencies } from './dependencies';
+import { countTokens, measureContext } from './measure-context';
+import { summaryInput } from './summary-input';
+
+/** What one model call sends. */
+export interface ModelInput extends Pick<ModelRequest, 'instructions' | 'messages' | 'tools' | 'settings'> {
+  /** Whether the answer joins the transcript. Otherwise it is a closing text or a summary. */
+  isTurn: boolean;
+  to: ResolvedModel;
+  window: Window;
+}
+
+type Window = Pick<ContextMeasure, 'windowTokens' | 'reserveTokens'>;
+
+/** Returns what a call sends. Throws if the instructions and tools alone don't fit into the model's window. */
+export function modelInput(
+  deps: ActivityDependencies,
+  agent: Agent,
+  toolbox: Toolbox,
+  request: CallModelRequest,
+  { instructions: own, messages }: { instructions: string; messages: readonly Message[] },
+): ModelInput {
+  const { closing, summary, messageId: id } = request;
+  const to = deps.models.resolve(request.model);
+  const instructions = request.instructions ? `${own}\n\n${request.instructions}` : own;
+  const settings = { ...agent.settings, ...request.settings };
+  const window = windowOf(deps, agent, to, settings);
+  const aside = { instructions, tools: [], isTurn: false, to, window };
+  if (summary) {
+    const input = summaryInput(messages, summary, { id, windowTokens: window.windowTokens, wanted: agent.context?.prompt });
+    return { ...aside, messages: input, settings: summarySettings(settings, summary, to.model) };
+  }
+  const told = { provider: to.providerName, family: to.family, tellOtherReasoning: settings.otherReasoning === 'text' };
+  const seen = forModel(messages, told, deps.models);
+  if (closing) return { ...aside, messages: [...seen, { id, role: 'user', content: closing.prompt }], settings };
+  const tools = toolbox.specs(request.extraTools);
+  mustFit(agent.name, { instructions, tools }, to.model, window);
+  return { instructions, messages: seen, tools, settings, isTurn: true, to, window };
+}
+
+/** Measures how full the model's window was at a call. */
+export function contextOf({ instructions, tools, messages, to, window }: ModelInput, answer: ModelAnswer): ContextMeasure {
+  return measureContext(to.model, { instructions, tools: tools.length > 0 ? JSON.stringify(tools) : '', messages }, answer, window);
+}
+
+function windowOf({ prices }: ActivityDependencies, { context }: Agent, to: ResolvedModel, { maxTokens }: ModelSettings): Window {
+  const windowTokens = context?.windowTokens ?? prices.contextWindow(to.model, to.providerName);
+  if (windowTokens === undefined) return {};
+  return { windowTokens, reserveTokens: context?.reserveTokens ?? defaultReserve(windowTokens, maxTokens) };
+}
+
+/** What a model that reasons may write in addition to the summary itself. */
+const reasoningTokens = 16_000;
+
+function summarySettings({ toolChoice: _, ...settings }: ModelSettings, { maxTokens }: SummaryRequest, model: string): ModelSettings {
+  return { ...settings, maxTokens: maxTokens + (traitsOf(model, settings).reasons ? reasoningTokens : 0) };
+}
+
+function mustFit(agent: string, { instructions, tools }: Pick<ModelInput, 'instructions' | 'tools'>, model: string, window: Window): void {
+  const { windowTokens = Number.POSITIVE_INFINITY } = window;
+  // A token has at least one character in nearly all texts, so most requests need no count.
+  const toolsJson = JSON.stringify(tools);
+  if (instructions.length + toolsJson.length < windowTokens) return;
+  const [ofInstructions, ofTools] = [countTokens(instructions, model), countTokens(toolsJson, model)];
+  if (ofInstructions + ofTools < windowTokens) return;
+  throw ApplicationFailure.nonRetryable(
+    `The instructions (about ${ofInstructions} tokens) and the tools (about ${ofTools}) of agent '${agent}' don't fit into the context window of model '${model}' (${windowTokens}). Shorten them, or use a model with a larger window; if its window is not ${windowTokens}, set context.windowTokens.`,
+    failureTypes.windowTooSmall,
+  );
+}

@@ -1,0 +1,120 @@
+import type { ContextPolicy } from '../agent';
+import { resultOf } from '../calls';
+import { type ThreadState, waiting } from '../state';
+import type { Division, Sizes } from './shorten';
+import { defaultCharsPerToken, tokensOf } from './tokens';
+
+/** How full the model's window was at one model call. An activity measures it, and it is recorded with the answer. */
+export interface ContextMeasure {
+  /** Input and output of the call as the provider counted them, or else estimated: about what the next call sends. */
+  usedTokens: number;
+  /** The model's context window; absent if it is not known. */
+  windowTokens?: number;
+  /** The part of the window that is kept free for the answer. */
+  reserveTokens?: number;
+  /** What the instructions and the tools take of it. */
+  instructionTokens: number;
+  toolTokens: number;
+  /** Characters per token, to estimate what is added until the next call. */
+  charsPerToken: number;
+}
+
+/** The reserve for answers unless it is set, and the share of small windows that it takes at most. */
+const usualReserve = 32_000;
+const mostReserved = 1 / 4;
+
+export function defaultReserve(windowTokens: number, maxTokens: number | undefined): number {
+  return maxTokens === undefined ? Math.min(usualReserve, Math.floor(windowTokens * mostReserved)) : Math.min(maxTokens, windowTokens / 2);
+}
+
+/** Tokens that requests may have: the window without the reserve. Undefined if the window is not known. */
+export function roomOf({ context }: ThreadState): number | undefined {
+  const { windowTokens, reserveTokens = 0 } = context?.measured ?? {};
+  return windowTokens === undefined ? undefined : windowTokens - reserveTokens;
+}
+
+/** Tokens that the next model call would send: those of the last call, and an estimate of what was added since. */
+export function usedTokens(state: ThreadState): number {
+  return (state.run?.context ?? 0) + addedTokens(state);
+}
+
+/** An estimate of the messages after the last answer, of results that are about to join them, and of messages that the run takes in next. */
+function addedTokens(state: ThreadState): number {
+  const { messages, run } = state;
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
+  const results = (run?.calls ?? []).flatMap((call) => (call.phase === 'done' ? resultOf(call) : []));
+  return tokensOf([...since, ...results, ...waiting(state)], charsPerTokenOf(state));
+}
+
+export function charsPerTokenOf({ context }: ThreadState): number {
+  return context?.measured?.charsPerToken ?? defaultCharsPerToken;
+}
+
+/** Tokens of a transcript with the instructions and tools. Without the messages after the last answer: `usedTokens` adds them. */
+export function sizeAfter(state: ThreadState): number {
+  const { instructionTokens = 0, toolTokens = 0 } = state.context?.measured ?? {};
+  const answered = state.messages.slice(0, state.messages.findLastIndex(({ role }) => role === 'assistant') + 1);
+  return instructionTokens + toolTokens + tokensOf(answered, charsPerTokenOf(state));
+}
+
+/** The sizes that shortening goes by. Where the window is not known, what is used counts as all there is. */
+export function sizesOf(state: ThreadState): Sizes {
+  return { room: roomOf(state) ?? usedTokens(state), charsPerToken: charsPerTokenOf(state) };
+}
+
+/** Tokens above which the transcript is shortened. Infinite if the window is not known. */
+export function thresholdOf(state: ThreadState, { compactAt }: ContextPolicy): number {
+  return compactAt * (roomOf(state) ?? Number.POSITIVE_INFINITY);
+}
+
+/** Continue-as-new passes every message on. With this many, ids and names take more room than short texts, which tokens do not show. */
+const mostMessages = 1_000;
+
+/** Whether the transcript, with `freedTokens` less, would fill the model's window so far that it must be shortened. */
+export function isOverfull(state: ThreadState, policy: ContextPolicy, freedTokens = 0): boolean {
+  return usedTokens(state) - freedTokens > thresholdOf(state, policy) || (roomOf(state) !== undefined && hasManyMessages(state));
+}
+
+function hasManyMessages({ messages }: ThreadState): boolean {
+  return messages.length > mostMessages;
+}
+
+/** Whether the transcript is to be shortened before the next model call without a request. */
+export function isNearlyFull(state: ThreadState): boolean {
+  const policy = state.facts?.context;
+  return policy?.auto === true && isOverfull(state, policy);
+}
+
+/** The share of the room that a summary must free. With less, the next one would follow too soon. */
+const leastGain = 1 / 20;
+
+/** Whether a summary would free enough to be worth its cost. */
+export function isWorthSummary(state: ThreadState, { summaryTokens }: ContextPolicy, { replaced }: Division): boolean {
+  if (hasManyMessages(state) && replaced.length > mostMessages / 2) return true;
+  const { room, charsPerToken } = sizesOf(state);
+  return tokensOf(replaced, charsPerToken) - Math.min(summaryTokens, room / 8) > leastGain * room;
+}
+
+/** Turns of all runs of the thread so far. */
+export function turnsOf({ before, run }: Pick<ThreadState, 'before' | 'run'>): number {
+  return before.turns + (run?.turn ?? 0);
+}
+
+/** Whether summaries failed so recently that none is tried before the next turns. */
+export function isBackingOff(state: ThreadState): boolean {
+  return turnsOf(state) < (state.context?.backOff?.untilTurn ?? 0);
+}
+
+const longestBackOff = 64;
+
+/** The back-off after one more summary that failed: twice as many turns each time. */
+export function nextBackOff(state: ThreadState): { failures: number; untilTurn: number } {
+  const failures = (state.context?.backOff?.failures ?? 0) + 1;
+  return { failures, untilTurn: turnsOf(state) + Math.min(2 ** failures, longestBackOff) };
+}
+
+/** The share of the window that is left, in percent, from 0 to 100; null if it is not known. */
+export function contextLeftPercent(used: number | undefined, window: number | undefined): number | null {
+  if (used === undefined || window === undefined || window <= 0) return null;
+  return Math.min(100, Math.max(0, Math.round((1 - used / window) * 100)));
+}

@@ -1,0 +1,121 @@
+import { excerpt } from '../json';
+import { type Content, fileWords, type Message, toolCallsOf, type UserMessage, wordsOf } from '../message';
+import { unreachable } from '../unreachable';
+import type { Division } from './shorten';
+
+/** Retained facts have a bound, because every summary repeats them: at most so many, and so many characters together. The newest stay. */
+const mostFacts = 100;
+const factsChars = 12_000;
+
+/** A summary as the model wrote it. */
+export interface Summary {
+  text: string;
+  /** Facts to repeat word for word in every later summary. */
+  retained: string[];
+}
+
+/** Reads the model's answer. Without tags all of it is the summary. Returns undefined if it is empty. */
+export function readSummary(answer: string): Summary | undefined {
+  const retained = inTag(answer, 'retain');
+  const rest = answer.replace(tag('retain'), '').trim();
+  const text = (inTag(rest, 'summary') ?? rest.replace(/<\/?summary>/gi, '')).trim();
+  const facts = linesOf(retained ?? '');
+  return text === '' && facts.length === 0 ? undefined : { text, retained: facts };
+}
+
+/** The last tag may lack its end, if the answer was cut at its maximum length. */
+function tag(name: string): RegExp {
+  return new RegExp(`<${name}>([\\s\\S]*?)(?:</${name}>|$)`, 'i');
+}
+
+function inTag(text: string, name: string): string | undefined {
+  return tag(name).exec(text)?.[1];
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/^\s*[-*•]\s+/, '').trim())
+    .filter((line) => line !== '');
+}
+
+/** Merges facts, without duplicates and oldest first. A fact that is repeated counts as new. */
+export function mergeFacts(earlier: readonly string[], newer: readonly string[]): string[] {
+  const facts = [...new Set([...earlier.filter((fact) => !newer.includes(fact)), ...newer])].slice(-mostFacts);
+  let chars = 0;
+  const first = facts.findLastIndex((fact) => (chars += fact.length) > factsChars) + 1;
+  return facts.slice(first);
+}
+
+const handoff =
+  'The conversation up to here was too long to be kept. Its earlier part is replaced by this summary, which was written for whoever continues the work. Build on what is done; do not repeat it.';
+
+/** The message that replaces the summarized ones. `background`: calls whose results are still to come. */
+export function summaryMessage(id: string, { text, retained }: Summary, background: readonly { id: string; name: string }[]): UserMessage {
+  const running = background.map(({ id: call, name }) => `${name} (${call})`).join(', ');
+  const sections = [
+    handoff,
+    ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
+    ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
+    ...(running === '' ? [] : [`Still running in the background; their results will come as messages: ${excerpt(running, 2_000)}`]),
+  ];
+  return { id, role: 'user', content: sections.join('\n\n'), origin: 'engine', summary: true };
+}
+
+export function withSummary({ head, tail }: Division, summary: UserMessage): Message[] {
+  return [...head, summary, ...tail];
+}
+
+/** Writes messages as text, for a model that summarizes them: any model can read it, whoever wrote them and whatever tools they call. */
+export function transcriptText(messages: readonly Message[]): string {
+  return messages.map(messageText).join('\n\n');
+}
+
+function messageText(message: Message): string {
+  switch (message.role) {
+    case 'user':
+      return `[${message.summary ? 'earlier summary' : (message.origin ?? 'user')}]\n${partsText(message.content)}`;
+    case 'tool':
+      return `[result of ${message.name} (${message.toolCallId})${message.isError ? ', an error' : ''}]\n${partsText(message.content)}`;
+    case 'assistant': {
+      const calls = toolCallsOf(message.content).map(({ id, name, arguments: args }) => `[calls ${name} (${id})] ${args}`);
+      return ['[assistant]', wordsOf(message.content), ...calls].filter((line) => line !== '').join('\n');
+    }
+    default:
+      return unreachable(message);
+  }
+}
+
+function partsText(content: Content): string {
+  if (typeof content === 'string') return content;
+  return content.map((part) => (part.type === 'text' ? part.text : part.type === 'image' ? '[Image]' : fileWords(part))).join('\n');
+}
+
+/** The prompt with which a model is asked for a summary. `wanted`: what the agent wants in it, if not the usual. */
+export function summaryPrompt(messages: readonly Message[], wanted: string = usualSummary): string {
+  return `A conversation between a user and an assistant has become too long for the model's context window. The part of it below is going to be replaced by what you write now. Do not go on with the task.
+
+<transcript>
+${transcriptText(messages)}
+</transcript>
+
+${wanted.trim()}
+
+Write your answer in exactly this form:
+<retain>
+- one line for each fact that must not change by being retold: identifiers, paths, addresses, commands, numbers, references to outputs, instructions of the user, decisions
+</retain>
+<summary>
+the summary
+</summary>
+If the transcript has an earlier summary, include what still matters of it: it is replaced, too. The user's first message and the facts of earlier <retain> lists are kept without your doing.`;
+}
+
+const usualSummary = `Write a handoff summary for another model that will continue the task:
+- progress: what was done, what was found out, and the decisions that were made, with their reasons
+- constraints and preferences, as far as the user or the environment set them
+- what remains to be done, as concrete next steps, and what is under way
+- critical data: values, examples and references that are needed to continue
+- files that were read or changed, and how they were changed
+- errors that occurred, and how they were resolved or why not
+Be concise and structured. Do not invent anything.`;

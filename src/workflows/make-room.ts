@@ -1,0 +1,88 @@
+import type { ContextPolicy } from '../core/agent';
+import { runOf } from '../core/calls';
+import { isBackingOff, isNearlyFull, isOverfull, sizesOf, usedTokens } from '../core/context/budget';
+import { bytesOf } from '../core/context/carry';
+import { pruneOutputs } from '../core/context/shorten';
+import type { CompactionReason } from '../core/event';
+import { stepIdOf } from '../core/state';
+import { hashOf } from '../core/transcript';
+import type { MakeRoom } from './call-model';
+import { halve, keepAsRequested } from './compaction';
+import { summarize } from './summarize';
+import { takeInResults } from './take-in';
+import type { ThreadContext } from './thread-context';
+
+/** Whether the transcript is to be shortened before the next model call: it was requested, or the model's window is nearly full. */
+export function isShorteningDue({ state }: ThreadContext): boolean {
+  if (state.facts?.context === undefined) return false;
+  return state.compact !== undefined || (isNearlyFull(state) && !isBackingOff(state));
+}
+
+/** Shortens the transcript. Returns whether it did: then limits are to be checked again, because a summary costs money and time. */
+export async function shorten(thread: ThreadContext): Promise<boolean> {
+  const { state } = thread;
+  const policy = state.facts?.context;
+  takeInResults(thread, stepIdOf(runOf(state)));
+  if (state.compact) return compactAsRequested(thread);
+  if (!policy) return false;
+  const isEnough = (freedTokens: number) => !isOverfull(state, policy, freedTokens);
+  return prune(thread, policy, 'window', isEnough) || (await summarize(thread, policy, { reason: 'window' })) === 'summarized';
+}
+
+/** Carries out a requested compaction, or records that nothing could be removed. */
+export async function compactAsRequested(thread: ThreadContext): Promise<boolean> {
+  const { context: policy } = thread.state.facts ?? {};
+  const done = policy ? await summarize(thread, policy, { reason: 'requested' }) : 'nothing';
+  if (done === 'nothing') keepAsRequested(thread);
+  return done === 'summarized';
+}
+
+/**
+ * Returns what shortens the transcript when the provider rejects it as too long, each time in another way until none is left: old outputs are
+ * cleared, older turns summarized and, if that fails, dropped. Runs that began with earlier code halve the transcript once.
+ */
+export function roomMaker(thread: ThreadContext): MakeRoom {
+  const policy = thread.state.facts?.context;
+  if (policy === null) return () => false;
+  const drop = () => halve(thread, 'context-length');
+  if (policy === undefined) return once(drop);
+  const ways = [() => prune(thread, policy, 'context-length'), () => summarizeRejected(thread, policy), drop];
+  return async () => {
+    for (let way = ways.shift(); way; way = ways.shift()) if (await way()) return true;
+    return false;
+  };
+}
+
+function once(way: () => boolean): () => boolean {
+  let used = false;
+  return () => {
+    if (used) return false;
+    used = true;
+    return way();
+  };
+}
+
+/** A model that rejected the transcript would reject it again, so a part of it is summarized: its largest outputs are left out. */
+const partOfRejected = 0.6;
+
+async function summarizeRejected(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
+  const { state } = thread;
+  if (isBackingOff(state)) return false;
+  const maxInputTokens = Math.floor(usedTokens(state) * partOfRejected);
+  return (await summarize(thread, policy, { reason: 'context-length', maxInputTokens })) === 'summarized';
+}
+
+/** Clears old outputs, if that frees enough to be worth it and `isEnough`. */
+function prune(
+  { state, record }: ThreadContext,
+  policy: ContextPolicy,
+  reason: CompactionReason,
+  isEnough: (freedTokens: number) => boolean = () => true,
+): boolean {
+  const pruned = pruneOutputs(state.messages, policy, sizesOf(state));
+  if (!pruned || !isEnough(pruned.freedTokens)) return false;
+  const { messages, prunedOutputs } = pruned;
+  const transcript = { messages, hash: hashOf(messages) };
+  record('thread.context.compacted', { reason, prunedOutputs, droppedMessages: 0, bytes: bytesOf(messages) }, { transcript });
+  return true;
+}

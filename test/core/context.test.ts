@@ -1,0 +1,357 @@
+import fc from 'fast-check';
+import type { ContextPolicy } from '../../src/core/agent';
+import {
+  contextLeftPercent,
+  defaultReserve,
+  isBackingOff,
+  isNearlyFull,
+  isOverfull,
+  isWorthSummary,
+  nextBackOff,
+  sizesOf,
+  usedTokens,
+} from '../../src/core/context/budget';
+import { cleared, divide, pruneOutputs } from '../../src/core/context/shorten';
+import { mergeFacts, readSummary, summaryMessage, summaryPrompt, transcriptText, withSummary } from '../../src/core/context/summary';
+import { tokensOf } from '../../src/core/context/tokens';
+import type { DurableEvent, DurableEventData } from '../../src/core/event';
+import { evolve } from '../../src/core/evolve';
+import type { Message, UserMessage } from '../../src/core/message';
+import { newThread, type ThreadState } from '../../src/core/state';
+import { answerParts } from '../support/answer-parts';
+import { expectPaired } from '../workflows/scenes';
+
+const policy: ContextPolicy = { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 };
+const wide = { room: 168_000, charsPerToken: 4 };
+
+let n = 0;
+const said = (text: string): UserMessage => ({ id: `u${++n}`, role: 'user', content: text });
+/** A turn with one call whose output has so many tokens, without the 4 of the message. */
+function turn(tokens: number, calls = 1): Message[] {
+  const made = Array.from({ length: calls }, () => ({ id: `c${++n}`, name: 'read', arguments: '{}' }));
+  return [
+    { id: `a${++n}`, role: 'assistant', content: answerParts('ok', made), attempt: 1 },
+    ...made.map(
+      ({ id, name }): Message => ({ id: `t${++n}`, role: 'tool', toolCallId: id, name, content: 'x'.repeat(tokens * 4), isError: false }),
+    ),
+  ];
+}
+
+describe('an estimate of tokens', () => {
+  test('[B91] is a quarter of the characters, 4 for each message, 1,000 for each image, and counts names and arguments of calls', () => {
+    const image = { type: 'image' as const, url: 'data:image/png;base64,AAAA' };
+    expect(tokensOf([said('x'.repeat(400))])).toBe(104);
+    expect(tokensOf([{ ...said(''), content: [{ type: 'text', text: 'x'.repeat(40) }, image, image] }])).toBe(2_014);
+    const call = { id: 'c', name: 'four', arguments: '{"a":123456}' };
+    expect(tokensOf([{ id: 'a', role: 'assistant', content: answerParts('', [call]), attempt: 1 }])).toBe(4 + 4);
+    expect(tokensOf([said('x'.repeat(400))], 2)).toBe(204);
+  });
+
+  test('takes the same time for a long output as for a short one', () => {
+    const messages = [...turn(250_000), ...turn(1)];
+    const started = performance.now();
+    for (let i = 0; i < 1_000; i++) tokensOf(messages);
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+});
+
+describe('the window', () => {
+  const measured = { usedTokens: 0, windowTokens: 200_000, reserveTokens: 32_000, instructionTokens: 0, toolTokens: 0, charsPerToken: 4 };
+  function state(used: number, facts: Partial<ContextPolicy> | null = {}, of: Partial<typeof measured> = {}): ThreadState {
+    const base = newThread({ threadId: 't', agent: 'a', mode: 'one-shot', overrides: {}, queue: [] });
+    const context = facts && { ...policy, ...facts };
+    return Object.assign(base, {
+      facts: { name: 'a', model: 'm', limits: {}, strategy: 'by-effect', searchAttributes: false, context },
+      run: { context: used, calls: [], opening: [], turn: 7 },
+      context: { measured: { ...measured, ...of } },
+    });
+  }
+
+  test('[B92] is nearly full above 85 % of the window without the reserve, and not at it', () => {
+    expect(isNearlyFull(state(142_800))).toBe(false);
+    expect(isNearlyFull(state(142_801))).toBe(true);
+    expect(defaultReserve(200_000, undefined)).toBe(32_000);
+  });
+
+  test('[B93] goes by the configured window, reserve and threshold', () => {
+    expect(isNearlyFull(state(51, { compactAt: 0.5 }, { windowTokens: 150, reserveTokens: 50 }))).toBe(true);
+    expect(isNearlyFull(state(50, { compactAt: 0.5 }, { windowTokens: 150, reserveTokens: 50 }))).toBe(false);
+  });
+
+  test('[B106] is never nearly full if shortening is not automatic, or disabled, or if the window is not known', () => {
+    expect(isNearlyFull(state(190_000, { auto: false }))).toBe(false);
+    expect(isNearlyFull(state(190_000, null))).toBe(false);
+    const unknown = state(190_000);
+    unknown.context = { measured: { usedTokens: 0, instructionTokens: 0, toolTokens: 0, charsPerToken: 4 } };
+    expect(isNearlyFull(unknown)).toBe(false);
+  });
+
+  test('counts what was added since the last call: results, and messages that the run takes in next', () => {
+    const thread = state(1_000);
+    thread.messages = [said('before'), ...turn(96)];
+    thread.queue = [said('x'.repeat(384)), { ...said('later'), delivery: 'after-run' }];
+    expect(usedTokens(thread)).toBe(1_200);
+    Object.assign(thread.run ?? {}, {
+      calls: [{ id: 'c', name: 'read', phase: 'done', messageId: 'm', outcome: { status: 'success', content: 'x'.repeat(384) } }],
+    });
+    expect(usedTokens(thread)).toBe(1_300);
+  });
+
+  test('backs off for twice as many turns after each summary that failed, up to 64', () => {
+    const thread = state(0);
+    const waits: number[] = [];
+    for (let failures = 0; failures < 8; failures++) {
+      const backOff = nextBackOff(thread);
+      thread.context = { ...thread.context, backOff };
+      expect(isBackingOff(thread)).toBe(true);
+      waits.push(backOff.untilTurn - 7);
+    }
+    expect(waits).toEqual([2, 4, 8, 16, 32, 64, 64, 64]);
+    Object.assign(thread.run ?? {}, { turn: 71 });
+    expect(isBackingOff(thread)).toBe(false);
+  });
+
+  test('is not worth a summary that would free less than a twentieth of it', () => {
+    const worth = (tokens: number) => {
+      const thread = state(142_000);
+      const division = divide([said('task'), ...turn(tokens), ...turn(1), ...turn(1), ...turn(1)], policy, [], sizesOf(thread));
+      return isWorthSummary(thread, policy, division!);
+    };
+    expect(worth(12_000)).toBe(false);
+    expect(worth(13_000)).toBe(true);
+  });
+
+  test('[B131] what is left is 100 % minus the used share, rounded, from 0 to 100, and null if it is not known', () => {
+    expect([contextLeftPercent(30_000, 200_000), contextLeftPercent(300_000, 200_000), contextLeftPercent(0, 10)]).toEqual([85, 0, 100]);
+    expect([contextLeftPercent(undefined, 10), contextLeftPercent(10, undefined), contextLeftPercent(1, 0)]).toEqual([null, null, null]);
+  });
+});
+
+describe('clearing old outputs', () => {
+  const clearedIn = (messages: readonly Message[]) => messages.flatMap((m, i) => (m.role === 'tool' && m.content === cleared ? [i] : []));
+
+  test('[B94] protects the newest 40,000 tokens of outputs, clears the older ones, and only if that frees more than 20,000', () => {
+    const old = [said('task'), ...turn(9_996), ...turn(9_996)];
+    const newest = [...turn(19_996), ...turn(19_996)];
+    // Two outputs of 10,000 tokens free 20,000, without what the marks take.
+    expect(pruneOutputs([...old, ...newest], policy, wide)).toBeUndefined();
+    const pruned = pruneOutputs([said('task'), ...turn(9_996), ...turn(10_100), ...newest], policy, wide);
+    expect(clearedIn(pruned!.messages)).toEqual([2, 4]);
+    expect(pruned).toMatchObject({ prunedOutputs: 2, freedTokens: expect.any(Number) });
+    expect(pruned!.freedTokens).toBeGreaterThan(20_000);
+  });
+
+  test('[B94] also clears the output that crosses the protected size', () => {
+    const pruned = pruneOutputs([said('task'), ...turn(30_000), ...turn(30_000)], policy, wide);
+    expect(clearedIn(pruned!.messages)).toEqual([2]);
+  });
+
+  test('[B96] ends at an output that was cleared before', () => {
+    const first = pruneOutputs([said('task'), ...turn(30_000), ...turn(30_000), ...turn(30_000)], policy, wide)!;
+    expect(first.prunedOutputs).toBe(2);
+    expect(pruneOutputs(first.messages, policy, wide)).toBeUndefined();
+    // More outputs make it worth it again, and what was cleared stays as it is.
+    const later = pruneOutputs([...first.messages, ...turn(30_000), ...turn(30_000)], policy, wide)!;
+    expect(later.prunedOutputs).toBe(2);
+    expect(clearedIn(later.messages)).toEqual([2, 4, 6, 8]);
+  });
+
+  test('[B93] goes by the configured protection and minimum, and protects less of small windows by default', () => {
+    const messages = [said('task'), ...turn(200), ...turn(200), ...turn(200)];
+    expect(pruneOutputs(messages, policy, wide)).toBeUndefined();
+    expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: 0, pruneMinimumTokens: 0 }, wide)?.prunedOutputs).toBe(3);
+    expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: 250, pruneMinimumTokens: 300 }, wide)?.prunedOutputs).toBe(2);
+    expect(pruneOutputs(messages, policy, { room: 1_000, charsPerToken: 4 })?.prunedOutputs).toBe(2);
+  });
+
+  test('[B96] never changes the number or the order of messages, or which call a result belongs to', () => {
+    const sizes = fc.array(fc.record({ tokens: fc.integer({ min: 0, max: 300 }), calls: fc.integer({ min: 0, max: 3 }) }), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(sizes, fc.integer({ min: 0, max: 500 }), (turns, protect) => {
+        const messages = [said('task'), ...turns.flatMap(({ tokens, calls }) => turn(tokens, calls))];
+        const pruned =
+          pruneOutputs(messages, { ...policy, pruneProtectTokens: protect, pruneMinimumTokens: 0 }, wide)?.messages ?? messages;
+        const bare = (all: readonly Message[]) => all.map(({ content, ...rest }) => (rest.role === 'tool' ? rest : { ...rest, content }));
+        expect(bare(pruned)).toEqual(bare(messages));
+      }),
+    );
+  });
+});
+
+describe('dividing a transcript for a summary', () => {
+  const task = said('the task');
+  const texts = (messages: readonly Message[]) => messages.map(({ id }) => id);
+
+  test('keeps the objective, what the run began with, and the last turns; never separates a call from its results', () => {
+    const sizes = fc.array(
+      fc.record({ tokens: fc.integer({ min: 0, max: 50 }), calls: fc.integer({ min: 0, max: 3 }), asks: fc.boolean() }),
+      {
+        minLength: 1,
+        maxLength: 12,
+      },
+    );
+    fc.assert(
+      fc.property(sizes, fc.integer({ min: 0, max: 15 }), fc.integer({ min: 10, max: 5_000 }), (turns, keepTurns, room) => {
+        const messages = [
+          task,
+          ...turns.flatMap(({ tokens, calls, asks }) => [...turn(tokens, calls), ...(asks ? [said('and now?')] : [])]),
+        ];
+        const opening = messages.filter((m) => m.role === 'user').slice(-1);
+        const division = divide(messages, { keepTurns }, texts(opening), { room, charsPerToken: 4 });
+        if (!division) return;
+        const { head, replaced, tail } = division;
+        expect(texts([...head, ...replaced, ...tail]).sort()).toEqual(texts(messages).sort());
+        expect(texts([...head, ...tail])).toEqual(expect.arrayContaining(texts([task, ...opening])));
+        expect(tail.filter(({ role }) => role === 'assistant').length).toBeLessThanOrEqual(keepTurns);
+        const after = withSummary(division, summaryMessage('s', { text: 'done so far', retained: [] }, []));
+        expectPaired(after);
+        expectPaired(replaced.filter(({ role }) => role !== 'user'));
+      }),
+    );
+  });
+
+  test('[B110][B111] keeps all turns if there are no more than are to be kept, and none if none are', () => {
+    const messages = [task, ...turn(10), ...turn(10)];
+    expect(divide(messages, { keepTurns: 5 }, [], wide)).toBeUndefined();
+    expect(divide(messages, { keepTurns: 0 }, [], wide)).toMatchObject({ head: [task], tail: [] });
+    expect(divide(messages, { keepTurns: 1 }, [], wide)?.tail).toHaveLength(2);
+  });
+
+  test('keeps fewer turns if they are too large', () => {
+    const messages = [task, ...turn(10), ...turn(1_000), ...turn(10)];
+    expect(divide(messages, { keepTurns: 3 }, [], { room: 2_000, charsPerToken: 4 })?.tail).toHaveLength(2);
+  });
+
+  test('keeps messages that the model has not answered', () => {
+    const late = said('one more thing');
+    expect(divide([task, ...turn(10), late], { keepTurns: 0 }, [], wide)).toMatchObject({ head: [task], tail: [late] });
+  });
+
+  test('[B119] replaces an earlier summary only together with something else', () => {
+    const earlier = summaryMessage('s1', { text: 'earlier', retained: [] }, []);
+    expect(divide([task, earlier, ...turn(1)], { keepTurns: 1 }, [], wide)).toBeUndefined();
+    expect(divide([task, earlier, ...turn(1), ...turn(1)], { keepTurns: 1 }, [], wide)?.replaced[0]).toBe(earlier);
+    expect(divide([task], { keepTurns: 0 }, [], wide)).toBeUndefined();
+  });
+});
+
+describe('a summary', () => {
+  test('[B114] is what is in its tags, or all of the text without them, and nothing if it is empty', () => {
+    const both = '<retain>\n- path: /a\n* port 80\n</retain>\n<SUMMARY>\nDone.\n</SUMMARY>';
+    expect(readSummary(both)).toEqual({ text: 'Done.', retained: ['path: /a', 'port 80'] });
+    expect(readSummary('All was done.')).toEqual({ text: 'All was done.', retained: [] });
+    expect(readSummary('<summary>cut at its maximum len')).toEqual({ text: 'cut at its maximum len', retained: [] });
+    expect(readSummary('<retain>\nonly a fact')).toEqual({ text: '', retained: ['only a fact'] });
+    for (const nothing of ['', ' \n', '<summary></summary>', '<retain></retain><summary> </summary>'])
+      expect(readSummary(nothing)).toBeUndefined();
+  });
+
+  test('[B112] facts are merged without duplicates, oldest first, and within a bound', () => {
+    expect(mergeFacts(['a', 'b'], ['b', 'c', 'c'])).toEqual(['a', 'b', 'c']);
+    const many = mergeFacts(
+      Array.from({ length: 90 }, (_, i) => `old ${i}`),
+      Array.from({ length: 90 }, (_, i) => `new ${i}`),
+    );
+    expect([many.length, many[0], many.at(-1)]).toEqual([100, 'old 80', 'new 89']);
+    expect(mergeFacts(['x'.repeat(7_000)], ['y'.repeat(7_000)])).toEqual(['y'.repeat(7_000)]);
+  });
+
+  test('[B98] is asked for with everything that whoever continues needs', () => {
+    const prompt = summaryPrompt([said('the task')]);
+    for (const word of ['progress', 'decisions', 'constraints', 'next steps', 'critical data', 'files', 'errors'])
+      expect(prompt).toContain(word);
+    expect(summaryPrompt([said('the task')], 'Only the numbers.')).toMatch(/Only the numbers\.[\s\S]*<retain>/);
+  });
+
+  test('[B109] is made of a text in which calls and results are words, so no call is left open', () => {
+    const call = { id: 'c1', name: 'read', arguments: '{"path":"a"}' };
+    const messages: Message[] = [
+      { ...said(''), content: [{ type: 'image', url: 'data:image/png;base64,AAAA' }] },
+      summaryMessage('s', { text: 'earlier', retained: [] }, []),
+      { id: 'a1', role: 'assistant', content: [{ type: 'reasoning', text: 'hm' }, ...answerParts('Reading.', [call])], attempt: 1 },
+      { id: 't1', role: 'tool', toolCallId: 'c1', name: 'read', content: 'no such file', isError: true },
+      { id: 'a2', role: 'assistant', content: answerParts('', [{ ...call, id: 'c2' }]), attempt: 1 },
+    ];
+    expect(transcriptText(messages).replace(/\[earlier summary\][\s\S]*<\/summary>/, '[earlier summary]')).toBe(
+      [
+        '[user]\n[Image]',
+        '[earlier summary]',
+        '[assistant]\nReading.\n[calls read (c1)] {"path":"a"}',
+        '[result of read (c1), an error]\nno such file',
+        '[assistant]\n[calls read (c2)] {"path":"a"}',
+      ].join('\n\n'),
+    );
+  });
+
+  test('[B99] begins as a handoff, and names calls whose results are still to come', () => {
+    const { content } = summaryMessage('s', { text: 'Half done.', retained: ['port 80'] }, [{ id: 'c9', name: 'build' }]);
+    expect(content).toMatch(/^The conversation up to here was too long.*whoever continues/);
+    expect(content).toMatch(/<retain>\n- port 80\n<\/retain>\n\n<summary>\nHalf done\.\n<\/summary>\n\n.*build \(c9\)$/);
+  });
+});
+
+test('thousands of turns in one thread stay within the window, paired, and with the objective first', () => {
+  const state = newThread({ threadId: 't', agent: 'a', mode: 'one-shot', overrides: {}, queue: [] });
+  const facts = { name: 'a', model: 'm', limits: {}, strategy: 'by-effect' as const, searchAttributes: false, context: policy };
+  const measured = {
+    usedTokens: 0,
+    windowTokens: 128_000,
+    reserveTokens: 32_000,
+    instructionTokens: 500,
+    toolTokens: 1_500,
+    charsPerToken: 4,
+  };
+  const objective = said('Count all of it. '.repeat(50));
+  Object.assign(state, { facts, context: { measured, retained: [] }, messages: [objective] });
+  const run = { id: 'r', context: 2_000, calls: [], opening: [objective.id], turn: 0 };
+  Object.assign(state, { run });
+  const record = (data: DurableEventData['thread.context.compacted'], messages: Message[], retained?: string[]) => {
+    const event = {
+      seq: state.nextSeq,
+      type: 'thread.context.compacted',
+      timestamp: new Date(0).toISOString(),
+      threadId: 't',
+      runId: 'r',
+      data,
+    };
+    evolve(state, event as DurableEvent, { transcript: { messages, hash: '' }, ...(retained && { retained }) });
+  };
+  let [prunings, summaries, lastSummary] = [0, 0, 0];
+  for (let turns = 1; turns <= 3_000; turns++) {
+    if (isNearlyFull(state)) {
+      const sizes = sizesOf(state);
+      const pruned = pruneOutputs(state.messages, policy, sizes);
+      const rest = { reason: 'window' as const, bytes: 1 };
+      if (pruned && !isOverfull(state, policy, pruned.freedTokens)) {
+        prunings += 1;
+        record({ ...rest, prunedOutputs: pruned.prunedOutputs, droppedMessages: 0 }, pruned.messages);
+      } else {
+        const division = divide(state.messages, policy, [objective.id], sizes)!;
+        expect(isWorthSummary(state, policy, division)).toBe(true);
+        const retained = mergeFacts(state.context?.retained ?? [], [`fact ${turns}`]);
+        const summary = summaryMessage(`s${turns}`, { text: 'word '.repeat(3_000), retained }, []);
+        summaries += 1;
+        if (lastSummary > 0) expect(turns - lastSummary).toBeGreaterThan(10);
+        lastSummary = turns;
+        record({ ...rest, prunedOutputs: 0, droppedMessages: 1, summary }, withSummary(division, summary), retained);
+      }
+    }
+    const sent = 2_000 + tokensOf(state.messages);
+    expect(sent).toBeLessThan(96_000);
+    expect(state.messages[0]).toBe(objective);
+    const answered = turn(turns % 7 === 0 ? 6_000 : 800);
+    Object.assign(state.run ?? {}, { context: sent + tokensOf(answered.slice(0, 1)), turn: turns });
+    state.messages.push(...answered);
+    // A new execution now and then: what was replaced is not carried over, and the rest is small.
+    if (turns % 500 !== 0) continue;
+    expectPaired(state.messages);
+    const { archived: _, log: __, ...carried } = state;
+    expect(JSON.stringify(carried).length).toBeLessThan(512_000);
+    delete state.archived;
+  }
+  expect(prunings).toBeGreaterThan(10);
+  expect(summaries).toBeGreaterThan(3);
+  expect(prunings + summaries).toBeLessThan(200);
+});
