@@ -14,8 +14,7 @@ export function rememberRules({ agents, verifier }: Pick<ActivityDependencies, '
         'NoPermissionStore',
       );
     }
-    const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
-    if (verifier && !(await remembersForAgent(verifier, { threadId, rules, signed }))) {
+    if (verifier && !(await remembersForAgent(verifier, { threadId: threadOfActivity(), rules, signed }))) {
       throw ApplicationFailure.nonRetryable(
         `No signed decision that this worker accepts remembers these rules for agent '${agent}'.`,
         'SignatureRequired',
@@ -23,4 +22,8 @@ export function rememberRules({ agents, verifier }: Pick<ActivityDependencies, '
     }
     await store.add(agent, rules);
   };
+}
+
+function threadOfActivity(): string {
+  return Context.current().info.workflowExecution?.workflowId ?? '';
 }

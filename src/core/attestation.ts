@@ -1,4 +1,4 @@
-import { sortedJson } from './json';
+import { parseObject, sortedJson } from './json';
 import type { DecisionRequest, SubmitRequest } from './requests';
 import type { PermissionRule } from './tool';
 
@@ -23,7 +23,9 @@ export interface SignedIn {
 
 export interface SignedCall {
   name: string;
-  /** Identifies the call's arguments. */
+  /** The arguments that people are shown, as JSON. The statement has their whole hash: for a digest a colliding call could be found. */
+  arguments: string;
+  /** Identifies the arguments for people, who compare it. */
   digest?: string;
   /** What `remember` would allow: the call's suggestion, or, if it has none, all calls of the tool. */
   remember?: readonly PermissionRule[];
@@ -39,10 +41,12 @@ export function withoutSignature({ signed: _, ...rule }: RememberedRule): Permis
 }
 
 /** What a statement about an approval contains, after parsing. */
-export interface ApprovalStatement extends Omit<SignedIn, 'call'>, Pick<SignedCall, 'digest'> {
+export interface ApprovalStatement extends Omit<SignedIn, 'call'> {
   version: string;
   request: string;
   tool?: string;
+  /** `sha256:` and the hash of the arguments that were shown. */
+  shown?: string;
   by: string;
   toolCallId: string;
   approved: boolean;
@@ -75,6 +79,7 @@ function decided(content: DecisionRequest, call: SignedCall | undefined, hash: (
     toolCallId,
     tool: call?.name,
     digest: call?.digest,
+    shown: call && hash(parseObject(call.arguments) ?? call.arguments),
     approved,
     reason: reason || undefined,
     arguments: edited && hash(edited),

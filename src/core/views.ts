@@ -61,8 +61,7 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       kind: approval ? 'approval' : question ? 'question' : 'output',
       toolCallId: id,
       name,
-      // A call that was approved is also carried out outside with the arguments that were shown, not with the model's text.
-      arguments: ((approval || call.approved) && checked.arguments) || argumentsOf(state, id),
+      arguments: shownArguments(state, call),
       ...(policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
@@ -75,6 +74,12 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       ...(state.facts?.signedDecisions && { signed: true }),
     },
   ];
+}
+
+/** Returns the arguments that people are shown. An approved call is also carried out outside with these, not with the model's text. */
+export function shownArguments(state: ThreadState, call: CallState): string {
+  const isShown = call.phase === 'awaiting-approval' || call.approved;
+  return (isShown && checkedCall(call).arguments) || argumentsOf(state, call.id);
 }
 
 /** Returns what people who are asked about a call are shown, as far as it differs from the model's own text. */

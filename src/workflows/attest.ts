@@ -3,8 +3,8 @@ import type { Activities } from '../contract/activities';
 import type { Attestation, SignableRequest, SignedCall } from '../core/attestation';
 import { findCall } from '../core/calls';
 import type { Verified } from '../core/decisions';
-import { activeRun, type CallState } from '../core/state';
-import { askPolicyOf, checkedCall } from '../core/views';
+import { activeRun, type CallState, type ThreadState } from '../core/state';
+import { askPolicyOf, checkedCall, shownArguments } from '../core/views';
 import { verifyDecisionOptions } from './activity-options';
 import { activityEvents, grow } from './growth';
 import { oneOfFew } from './one-of-few';
@@ -26,7 +26,7 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { name, content } = request;
   const run = activeRun(state);
   const call = name === 'approve' ? findCall(run, content.toolCallId) : undefined;
-  const asked = { runId: run?.id ?? '', request, ...(call && { call: signedCall(call) }) };
+  const asked = { runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>
     verifyDecision(asked).catch((error: { cause?: Error }) =>
@@ -39,8 +39,8 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   return { by, groups: groups ?? [], signed: { statement, signature: content.signature ?? '' } };
 }
 
-function signedCall(call: CallState): SignedCall {
+function signedCall(state: ThreadState, call: CallState): SignedCall {
   const { digest } = checkedCall(call);
   const { remember } = askPolicyOf(call.verdict, call.phase) ?? {};
-  return { name: call.name, ...(digest && { digest }), ...(remember && { remember }) };
+  return { name: call.name, arguments: shownArguments(state, call), ...(digest && { digest }), ...(remember && { remember }) };
 }

@@ -48,7 +48,7 @@ function approval(
   name: string,
   { by = 'dana', in: place = {}, ...content }: Partial<DecisionRequest> & { in?: Partial<SignedIn> } = {},
 ): Attestation {
-  const call = { name, digest: shownDigest(name) };
+  const call = { name, arguments: shown, digest: shownDigest(name) };
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const statement = statementOf(
     { name: 'approve', content: { toolCallId: idOf(name), by, ...content } },
@@ -83,12 +83,15 @@ const forged: [string, Attestation[]][] = [
   ['the signature is of another statement', [{ ...approval('pay'), signature: approval('two_pay').signature }]],
   ['the statement is no JSON', [{ statement: 'approve', signature: 'dana: approve' }]],
   ['it is a refusal', [approval('pay', { approved: false })]],
-  ['it is for another tool', [approval('pay', { in: { call: { name: 'free', digest: shownDigest('pay') } } })]],
+  ['it is for another tool', [approval('pay', { in: { call: { name: 'free', arguments: shown } } })]],
   ['it is for another call', [approval('pay', { toolCallId: 'call_other' })]],
   ['it is for another thread', [approval('pay', { in: { threadId: 'other' } })]],
   ['it is for another run', [approval('pay', { in: { runId: 'other' } })]],
-  ['it is for other arguments', [approval('pay', { in: { call: { name: 'pay', digest: '0123456789abcdef' } } })]],
-  ['it names no arguments', [approval('pay', { in: { call: { name: 'pay' } } })]],
+  [
+    'it is for other arguments, even if their digest is the same',
+    [approval('pay', { in: { call: { name: 'pay', arguments: '{"cents":901}', digest: shownDigest('pay') } } })],
+  ],
+  ['it names no call', [approval('pay', { in: { call: undefined } })]],
   ['the signer edited the arguments', [approval('pay', { arguments: { cents: 1 } })]],
 ];
 
@@ -123,9 +126,12 @@ test('a rule of the thread allows a call only if a signed decision in this threa
   const rule = { tool: 'two_pay' };
   const signed = approval('pay', {
     remember: 'thread',
-    in: { call: { name: 'pay', digest: shownDigest('pay'), remember: [{ tool: 'pay' }] } },
+    in: { call: { name: 'pay', arguments: shown, remember: [{ tool: 'pay' }] } },
   });
-  const elsewhere = approval('pay', { remember: 'thread', in: { threadId: 'other', call: { name: 'pay', remember: [{ tool: 'pay' }] } } });
+  const elsewhere = approval('pay', {
+    remember: 'thread',
+    in: { threadId: 'other', call: { name: 'pay', arguments: shown, remember: [{ tool: 'pay' }] } },
+  });
   expect(await why('pay', { rules: [{ tool: 'pay', signed }] })).toBeUndefined();
   expect(await why('pay', { rules: [{ tool: 'pay' }] })).toBe('SignatureRequiredError');
   expect(await why('pay', { rules: [{ tool: 'pay', signed: elsewhere }] })).toBe('SignatureRequiredError');

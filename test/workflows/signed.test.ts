@@ -115,6 +115,9 @@ async function waiting(calls: ScriptedCall[], agent = 'clerk'): Promise<{ thread
 
 const as = (who: keyof typeof clients, thread: Thread) => clients[who].attach(thread.id);
 
+const hexOf = (text: string) => createHash('sha256').update(text).digest('hex');
+const sha256 = (json: string) => `sha256:${hexOf(json)}`;
+
 function statementHolds({ signed }: { signed?: { statement: string; signature: string } }, name: string): Record<string, unknown> {
   const { statement, signature } = signed ?? { statement: '{}', signature: '' };
   expect(verify(null, Buffer.from(statement), publicPem(name), Buffer.from(signature, 'base64'))).toBe(true);
@@ -133,6 +136,7 @@ test('a decision signed by a known person counts, and the log keeps the signed s
     threadId: thread.id,
     runId: log.find((event) => event.runId)?.runId,
     digest: pending[0]?.digest,
+    shown: sha256('{"cents":900}'),
     by: 'dana',
     toolCallId: 'call_pay',
     tool: 'pay',
@@ -174,11 +178,10 @@ test('a signature is valid for one decision on one call of one run, and for noth
   const { runId, pending } = await thread.status();
   const digest = pending[0]?.digest as string;
   const content: DecisionRequest = { toolCallId: 'call_pay', approved: false, by: 'dana' };
-  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const statement = statementOf(
     { name: 'approve', content },
-    { threadId: thread.id, runId: runId ?? '', call: { name: 'pay', digest } },
-    sha256,
+    { threadId: thread.id, runId: runId ?? '', call: { name: 'pay', arguments: '{"cents":900}', digest } },
+    hexOf,
   );
   const signature = (await signerOf('dana').sign(statement)) as string;
   // What was signed is a refusal.
@@ -234,7 +237,6 @@ test('outputs and answers are signed, too, each separately', async () => {
   await as('dana', thread).submitToolOutputs(outputs);
   await as('eve', thread).answer('call_ask_human', 'the red one');
   const done = ofType(await story(thread), 'agent.tool.execution.completed').map(({ data }) => data);
-  const sha256 = (json: string) => `sha256:${createHash('sha256').update(json).digest('hex')}`;
   expect(statementHolds(done[0] ?? {}, 'dana')).toMatchObject({ toolCallId: 'call_fetch', output: sha256('{"a":1}') });
   expect(statementHolds(done[1] ?? {}, 'eve')).toMatchObject({ toolCallId: 'call_ask_human', output: sha256('"the red one"') });
 });
@@ -243,7 +245,7 @@ test('edited arguments are signed by their hash, and more of a limit by its numb
   const { thread } = await waiting([call('pay')]);
   await as('dana', thread).approve('call_pay', { arguments: { cents: 1 } });
   const [decided] = ofType(await story(thread), 'agent.approval.decided');
-  expect(statementHolds(decided?.data ?? {}, 'dana').arguments).toBe(`sha256:${createHash('sha256').update('{"cents":1}').digest('hex')}`);
+  expect(statementHolds(decided?.data ?? {}, 'dana').arguments).toBe(sha256('{"cents":1}'));
   const spending = await waiting([call('free')], 'spender');
   const id = spending.pending[0]?.toolCallId as string;
   await expect(rig.client.attach(spending.thread.id).approve(id, { by: 'dana' })).rejects.toThrow(/takes signed decisions only/);

@@ -9,7 +9,6 @@ import { nameKey } from '../../core/people';
 import type { AskPolicy, PermissionRule, ToolError } from '../../core/tool';
 import type { Toolbox } from '../../tools/running/toolbox';
 import type { DecisionVerifier, Signatory } from '../verify-decision';
-import { callDigest } from './call-digest';
 
 /** A call that is about to run, and what the thread says about its approval. */
 export interface ClaimedCall {
@@ -32,17 +31,17 @@ export async function whyNotApproved(
   { agent, toolbox, verifier }: { agent: Agent; toolbox: Toolbox; verifier: DecisionVerifier },
   claimed: ClaimedCall,
 ): Promise<ToolError | undefined> {
-  const { threadId, call, workspace } = claimed;
+  const { call, workspace } = claimed;
   const rules = await signedRules(verifier, claimed);
   const verdict = await toolbox.judge(call, { rules, workspace });
   if (verdict.kind === 'reject') return verdict.error;
   const policy = verdict.kind === 'run' ? verdict.approval : undefined;
   const hooks = agent.hooks?.ids() ?? {};
   if (!policy || policy.onDeadline?.includes('approve') || hooks['approve:tool']) return undefined;
-  const digest = verdict.kind === 'run' ? callDigest(threadId, call, verdict.arguments ?? call.arguments) : undefined;
+  const shown = hashOfArguments((verdict.kind === 'run' && verdict.arguments) || call.arguments);
   const isByHook = claimed.edited === 'hook' && hooks['before:tool'] !== undefined;
   const shows = (said: ApprovalStatement) =>
-    isByHook || (said.arguments === undefined ? said.digest === digest : said.arguments === hashOfArguments(call));
+    isByHook || (said.arguments === undefined ? said.shown === shown : said.arguments === hashOfArguments(call.arguments));
   const valid = await approversOf(verifier, claimed, (said) => said.tool === call.name && said.toolCallId === call.id && shows(said));
   const needed = policy.approvers ?? 1;
   const count = new Set(valid.filter((who) => isAsked(everAsked(policy), who)).map(({ by }) => nameKey(by))).size;
@@ -116,8 +115,8 @@ function everAsked({ users, groups = [], onDeadline = [] }: AskPolicy): AskPolic
   return { ...(users && { users }), groups: [...groups, ...escalated] };
 }
 
-function hashOfArguments({ arguments: args }: ToolCall): string {
-  return hashOfValue(parseObject(args) ?? {}, (text) => createHash('sha256').update(text).digest('hex'));
+function hashOfArguments(args: string): string {
+  return hashOfValue(parseObject(args) ?? args, (text) => createHash('sha256').update(text).digest('hex'));
 }
 
 function notSigned(name: string, needed: number, count: number): ToolError {
