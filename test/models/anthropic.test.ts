@@ -521,6 +521,11 @@ describe('a failure', () => {
     [500, errorOf('api_error'), 'server'],
     [529, errorOf('overloaded_error', 'Overloaded'), 'overloaded'],
     [400, errorOf('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'), 'context-length'],
+    [
+      400,
+      errorOf('invalid_request_error', 'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000'),
+      'context-length',
+    ],
     [400, errorOf('invalid_request_error', 'Your credit balance is too low to access the Anthropic API.'), 'quota'],
     [400, errorOf('invalid_request_error', 'messages.1: bad'), 'bad-request'],
   ])('a status of %i with %j is of the kind %s', async (status, body, kind) => {
