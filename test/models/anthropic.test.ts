@@ -509,6 +509,13 @@ describe('an answer', () => {
   });
 });
 
+test('the room that is kept free for an answer is the maximum that the request states', () => {
+  const { answerTokens } = anthropic();
+  expect(answerTokens?.('claude-sonnet-4-5', {})).toBe(64_000);
+  expect(answerTokens?.('claude-sonnet-4-5', { maxTokens: 1_000 })).toBe(1_000);
+  expect(answerTokens?.('claude-sonnet-4-5', { maxTokens: 1_000, reasoningEffort: 'low' })).toBe(5_000);
+});
+
 describe('a failure', () => {
   const errorOf = (type: string, message = 'words') => ({ type: 'error', error: { type, message } });
 
