@@ -2,20 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
+import { withoutSignature } from '../core/attestation';
 import { bounds } from '../core/bounds';
 import { excerpt } from '../core/json';
 import type { Content, ToolCall } from '../core/message';
 import { shortText } from '../core/text';
-import { isError, type ToolOutcome } from '../core/tool';
+import { isError, type ToolError, type ToolOutcome } from '../core/tool';
 import type { Toolbox } from '../tools/running/toolbox';
 import { agentOf } from './steps/agent-of';
 import { callDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
+import { whyNotApproved } from './steps/signed-approvals';
 import { interrupted, isInterrupted, runStep } from './steps/step';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, edited, once, earlier }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, earlier }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier }, async (step) => {
       // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
@@ -25,8 +27,13 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       const agent = agentOf(deps.agents, agentName, step);
       const toolbox = await agent.toolsFor({ threadId: step.threadId });
       const workspace = resolve(agent.workspace ?? deps.workspace);
-      if (unasked && !(await toolbox.isFree(call, { rules, workspace }))) {
+      if (unasked && !(await toolbox.isFree(call, { rules: rules.map(withoutSignature), workspace }))) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
+      }
+      if (deps.verifier) {
+        const claimed = { threadId: step.threadId, runId, call, rules, workspace, ...(edited && { edited }), ...(signed && { signed }) };
+        const why = await whyNotApproved({ agent, toolbox, verifier: deps.verifier }, claimed).catch(notVerified(call.name));
+        if (why) return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notApproved(why) };
       }
       if (digest && (await digestNow(step.threadId, toolbox, call)) !== digest) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notAsShown(call.name) };
@@ -92,6 +99,20 @@ function notFreeAnyMore(name: string): ToolOutcome {
     content: `Error: ${message} Call it again, and a person is asked.`,
     error: { name: 'PermissionDeniedError', message },
   };
+}
+
+function notVerified(name: string): (error: unknown) => ToolError {
+  return (error) => ({
+    name: 'SignatureRequiredError',
+    message: `${name} was not run: its signed approvals could not be verified: ${shortText(String((error as Error)?.message ?? error), 500)}.`,
+  });
+}
+
+/** For a call that has not begun, on a worker with a verifier. */
+function notApproved(error: ToolError): ToolOutcome {
+  const status = error.name === 'InvalidToolArgumentsError' || error.name === 'ToolNotFoundError' ? 'rejected' : 'denied';
+  const hint = error.name === 'SignatureRequiredError' ? ' Call it again, and a person is asked.' : '';
+  return { status, content: `Error: ${error.message}${hint}`, error };
 }
 
 /** Returns the digest of what people would be shown of a call now. */

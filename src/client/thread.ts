@@ -252,10 +252,10 @@ export class Thread {
     const { signer } = this.client.options;
     if (!signer) return this.#request(name, content, method);
     const { runId, pending } = await this.status();
-    const shown = () => (name === 'approve' ? pending.find(({ toolCallId }) => toolCallId === content.toolCallId)?.digest : undefined);
-    const digest = (name === 'approve' && content.expect) || shown();
-    const at = { threadId: this.id, runId: runId ?? '', ...(digest && { digest }) };
-    return this.#request(name, await signed(signer, request, at), method);
+    const at = { threadId: this.id, runId: runId ?? '' };
+    const shown = name === 'approve' && pending.find(({ kind, toolCallId }) => kind === 'approval' && toolCallId === content.toolCallId);
+    const call = shown && { ...shown, ...(content.expect && { digest: content.expect }) };
+    return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);
   }
 
   /** `method`: the method name that error messages use. */

@@ -1,5 +1,5 @@
 import type { AgentFacts, ModelSettings } from '../core/agent';
-import type { SignableRequest, SignedIn } from '../core/attestation';
+import type { Attestation, RememberedRule, SignableRequest, SignedIn } from '../core/attestation';
 import type { ContextMeasure } from '../core/context/budget';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
@@ -21,7 +21,7 @@ export interface Activities {
   /** Runs the hooks of one name, in order. Fails with a non-retryable `HookFailed` if a hook with the failure mode `fail` fails. */
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Stores rules of a decision for all threads of the agent. */
-  rememberRules(request: { agent: string; rules: PermissionRule[] }): Promise<void>;
+  rememberRules(request: { agent: string; rules: PermissionRule[]; signed?: Attestation }): Promise<void>;
   /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
 }
@@ -123,9 +123,11 @@ export interface RunToolRequest {
   call: ToolCall;
   /** The call needed no approval. Permissions are checked again before it runs, with the thread's remembered rules (`rules`). */
   unasked?: true;
-  rules?: PermissionRule[];
+  rules?: RememberedRule[];
   /** For an approved call: the digest of what was shown. The arguments as the tool takes them now must have the same digest. */
   digest?: string;
+  /** The signed approvals of the call. A worker with a verifier verifies them before the call runs. */
+  signed?: Attestation[];
   /** Who edited the arguments, if anyone did. */
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */

@@ -1,5 +1,6 @@
 import { sortedJson } from './json';
 import type { DecisionRequest, SubmitRequest } from './requests';
+import type { PermissionRule } from './tool';
 
 /** Statement and signature of a decision, stored in the log. Anyone who has the signer's public key can verify it later. */
 export interface Attestation {
@@ -16,34 +17,76 @@ export interface SignedIn {
   threadId: string;
   /** The run's id, which tells the thread from an earlier one with the same thread id. */
   runId: string;
-  /** The digest of the waiting call, if it has one. It identifies the call's arguments. */
-  digest?: string;
+  /** The call that waits for an approval, if the request decides about one. */
+  call?: SignedCall;
 }
 
-const version = 'longhaul-decision-1';
+export interface SignedCall {
+  name: string;
+  /** Identifies the call's arguments. */
+  digest?: string;
+  /** What `remember` would allow: the call's suggestion, or, if it has none, all calls of the tool. */
+  remember?: readonly PermissionRule[];
+}
+
+/** A remembered rule, with the signed decision that it comes from if decisions are signed. */
+export interface RememberedRule extends PermissionRule {
+  signed?: Attestation;
+}
+
+export function withoutSignature({ signed: _, ...rule }: RememberedRule): PermissionRule {
+  return rule;
+}
+
+/** What a statement about an approval contains, after parsing. */
+export interface ApprovalStatement extends Omit<SignedIn, 'call'>, Pick<SignedCall, 'digest'> {
+  version: string;
+  request: string;
+  tool?: string;
+  by: string;
+  toolCallId: string;
+  approved: boolean;
+  /** `sha256:` and the hash of the edited arguments. */
+  arguments?: string;
+  remember?: { for: string; rules: PermissionRule[] };
+}
+
+export const statementVersion = 'longhaul-decision-1';
 
 /**
  * Returns the text that is signed: thread, run and call, who decides, and the exact decision. Contents that may be large are included as the
  * SHA-256 of their JSON with sorted keys. The signer and the verifier each build the statement from their own data, so neither trusts the other's.
  */
 export function statementOf({ name, content }: SignableRequest, at: SignedIn, sha256: (text: string) => string): string {
-  const { threadId, runId, digest } = at;
-  const hash = (value: unknown) => `sha256:${sha256(sortedJson(value) ?? '')}`;
-  const what = name === 'approve' ? decided(content, hash) : submitted(content, hash);
-  return sortedJson({ version, request: name, threadId, runId, digest, by: content.by, ...what }) as string;
+  const { threadId, runId, call } = at;
+  const hash = (value: unknown) => hashOfValue(value, sha256);
+  const what = name === 'approve' ? decided(content, call, hash) : submitted(content, hash);
+  return sortedJson({ version: statementVersion, request: name, threadId, runId, by: content.by, ...what }) as string;
 }
 
-function decided(content: DecisionRequest, hash: (value: unknown) => string): object {
+/** How a statement contains a value that may be large: `sha256:` and the hash of its JSON with sorted keys. */
+export function hashOfValue(value: unknown, sha256: (text: string) => string): string {
+  return `sha256:${sha256(sortedJson(value) ?? '')}`;
+}
+
+function decided(content: DecisionRequest, call: SignedCall | undefined, hash: (value: unknown) => string): object {
   const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more } = content;
   return {
     toolCallId,
+    tool: call?.name,
+    digest: call?.digest,
     approved,
     reason: reason || undefined,
     arguments: edited && hash(edited),
-    remember: remember || undefined,
+    remember: remember && call ? { for: remember, rules: rulesToRemember(call) } : undefined,
     stop: stop || undefined,
     more: more || undefined,
   };
+}
+
+/** The rules that `remember` keeps for a call. */
+function rulesToRemember({ name, remember = [{ tool: name }] }: SignedCall): readonly PermissionRule[] {
+  return remember;
 }
 
 /** A signed submission has one output, because the event of each answered call stores the whole statement. */

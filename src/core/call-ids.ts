@@ -18,9 +18,15 @@ export interface CallIds {
  * The provider gets its own id back, as `providerId`, unless another call of the transcript already has it.
  */
 export function callIds(messages: readonly Message[], epoch: number, random: () => string): CallIds {
-  const before = messages.flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message.content) : []));
-  const taken = new Set(before.map(({ id }) => id));
-  const sent = new Set(before.map(sentId));
+  const taken = new Set<string>();
+  const sent = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const call of toolCallsOf(message.content)) {
+      taken.add(call.id);
+      sent.add(sentId(call));
+    }
+  }
   const named = new Map<string, string>();
 
   const name = (providerId: string): string => {

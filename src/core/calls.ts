@@ -22,7 +22,7 @@ export function callById(run: RunState | null | undefined, id: string): CallStat
 }
 
 /** A change of a call. A call that is done has its outcome and the id of its result message. */
-type CallChange = Partial<Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved'>> & {
+type CallChange = Partial<Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved' | 'signed'>> & {
   /** `undefined`: people are no longer asked. */
   ask?: AskState | undefined;
 } & ({ phase?: Exclude<CallState['phase'], 'done'> } | Pick<Extract<CallState, { phase: 'done' }>, 'phase' | 'outcome' | 'messageId'>);

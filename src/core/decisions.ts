@@ -208,11 +208,11 @@ function amongNames({ facts }: ThreadState): Among {
   return (names, name) => names.some((one) => same(one, name));
 }
 
-/** Whether a decider is among the people asked. If a policy names nobody, anyone may answer. */
-function isAsked(
+/** Whether a decider is among the people asked. If a policy names nobody, anyone may answer. `among`: how names are compared. */
+export function isAsked(
   { users = [], groups: asked = [] }: AskPolicy,
-  { by, groups = [] }: Pick<Decider, 'by' | 'groups'>,
-  among: Among,
+  { by, groups = [] }: { by?: string; groups?: readonly string[] },
+  among: Among = (names, name) => names.some((one) => sameName(one, name)),
 ): boolean {
   if (users.length + asked.length === 0) return true;
   return (by !== undefined && among(users, by)) || asked.some((group) => among(groups, group));

@@ -1,4 +1,5 @@
 import type { AgentFacts } from './agent';
+import type { Attestation } from './attestation';
 import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
 import { nextBackOff, sizeAfter } from './context/budget';
@@ -98,6 +99,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.approval.requested':
       return approvalAsked(run, event, extra.approval, at);
     case 'agent.approval.voted':
+      keepSignature(run, event.data);
       return changeAsk(run, event.data.toolCallId, (ask) => ({ ...ask, votes: [...ask.votes, event.data.by] }));
     case 'agent.approval.escalated': {
       const { toolCallId, groups, dueAt } = event.data;
@@ -384,14 +386,22 @@ function handOut({ run, facts }: ThreadState, id: string, at: number): void {
   });
 }
 
+function keepSignature(run: RunState | null, { toolCallId, signed }: { toolCallId: string; signed?: Attestation }): void {
+  if (signed) changeCall(run, toolCallId, { signed: [...(findCall(run, toolCallId)?.signed ?? []), signed] });
+}
+
 function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
-  const { toolCallId, approved, editedArguments, digest, remembered, stop, by, reason } = data;
+  const { toolCallId, approved, editedArguments, digest, remembered, stop, by, reason, signed } = data;
   const { run } = state;
-  if (remembered) state.rules = [...state.rules, ...remembered].slice(-bounds.rules);
+  if (remembered) {
+    const rules = remembered.map((rule) => ({ ...rule, ...(signed && { signed }) }));
+    state.rules = [...state.rules, ...rules].slice(-bounds.rules);
+  }
   if (stop && run) run.stopped = { ...(by && { by }), reason: reason ?? 'a call was refused' };
   if (run?.limitAsk?.id === toolCallId) delete run.limitAsk;
   // A refused call keeps its phase until its outcome is recorded, immediately after this event.
   if (!approved) return;
+  keepSignature(run, data);
   const verdict = findCall(run, toolCallId)?.verdict;
   const external = verdict?.kind === 'external';
   changeCall(run, toolCallId, {

@@ -1,11 +1,12 @@
 import type { AgentFacts, AtLimit, LimitName, Limits, ModelChoice, ModelSettings } from './agent';
+import type { Attestation, RememberedRule } from './attestation';
 import type { ContextMeasure } from './context/budget';
 import { type DurableEventData, endStatus, type RunStatus } from './event';
 import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { FollowedRequest } from './request-ids';
-import type { CheckedCall, PermissionRule, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
+import type { CheckedCall, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
 /** The progress of asking people about a call. Times are milliseconds since 1970. */
@@ -30,6 +31,8 @@ export type CallState = {
   checked?: CheckedCall;
   ask?: AskState;
   approved?: true;
+  /** The signed approvals so far, if decisions are signed. The worker that runs the call verifies them again. */
+  signed?: Attestation[];
 } & ({ phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' } | { phase: 'done'; outcome: ToolOutcome; messageId: string });
 
 /** How often answers without calls were sent back instead of ending the run, by reason. */
@@ -215,7 +218,7 @@ export interface ThreadState {
   /** The newest accepted requests with an id, oldest first, by name and id, so that a repeated request takes effect only once. */
   requests: Record<string, FollowedRequest>;
   /** Rules for calls that need no approval any more. */
-  rules: PermissionRule[];
+  rules: RememberedRule[];
   /** Number of errors in a row, by the hook's id. */
   hookErrors: Record<string, number>;
   /** The `seq` of the newest event that `on:event` received, and of the newest compaction that `on:compaction` received. */

@@ -1,6 +1,7 @@
 import { condition, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import { askedWith } from '../core/ask-policy';
+import type { Attestation } from '../core/attestation';
 import { callById, findCall, runOf, waits } from '../core/calls';
 import { actionAt, lateDecision, lateOutputs } from '../core/deadlines';
 import { checkDecision, checkSubmit, notEntitledToEdit } from '../core/decisions';
@@ -203,7 +204,7 @@ async function decide(thread: ThreadContext, request: DecisionRequest, extra: Ex
       extra,
     ),
   );
-  return forAgent && remembers ? await rememberForAgent(thread, remember) : undefined;
+  return forAgent && remembers ? await rememberForAgent(thread, remember, signed) : undefined;
 }
 
 /** How many more people must approve after this one, and the rules that may be remembered. */
@@ -256,10 +257,14 @@ async function passedByHooks(thread: ThreadContext, call: ToolCall, own: AskPoli
 }
 
 /** Stores rules for all threads of the agent, after the decision is recorded. Returns why they could not be stored, if so. */
-async function rememberForAgent(thread: ThreadContext, rules: PermissionRule[]): Promise<string | undefined> {
+async function rememberForAgent(
+  thread: ThreadContext,
+  rules: readonly PermissionRule[],
+  signed: Attestation | undefined,
+): Promise<string | undefined> {
   grow(thread.growth, activityEvents, rules);
   try {
-    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules }));
+    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules: [...rules], ...(signed && { signed }) }));
     return;
   } catch (error) {
     const why = `approve: the call is approved, and calls like it in this thread; for agent ${thread.state.agent} it could not be remembered: ${causeOf(error)}`;
@@ -274,7 +279,7 @@ async function rememberFirst(thread: ThreadContext, asked: Decided, rules: Permi
   if (asked.remember === 'thread' || thread.state.facts?.remembers !== undefined) return rules;
   grow(thread.growth, activityEvents, rules);
   try {
-    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules }));
+    await whereAgentIs(thread, () => rememberRules({ agent: thread.state.agent, rules, ...(asked.signed && { signed: asked.signed }) }));
   } catch (error) {
     refuse(`approve: it could not be remembered for agent ${thread.state.agent}: ${causeOf(error)}; the call still waits`, 'failed');
   }

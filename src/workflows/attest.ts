@@ -1,10 +1,10 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
-import type { Attestation, SignableRequest } from '../core/attestation';
+import type { Attestation, SignableRequest, SignedCall } from '../core/attestation';
 import { findCall } from '../core/calls';
 import type { Verified } from '../core/decisions';
-import { activeRun } from '../core/state';
-import { checkedCall } from '../core/views';
+import { activeRun, type CallState } from '../core/state';
+import { askPolicyOf, checkedCall } from '../core/views';
 import { verifyDecisionOptions } from './activity-options';
 import { activityEvents, grow } from './growth';
 import { oneOfFew } from './one-of-few';
@@ -26,8 +26,7 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { name, content } = request;
   const run = activeRun(state);
   const call = name === 'approve' ? findCall(run, content.toolCallId) : undefined;
-  const { digest } = call ? checkedCall(call) : {};
-  const asked = { runId: run?.id ?? '', request, ...(digest && { digest }) };
+  const asked = { runId: run?.id ?? '', request, ...(call && { call: signedCall(call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>
     verifyDecision(asked).catch((error: { cause?: Error }) =>
@@ -38,4 +37,10 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   if ('refused' in answer) refuse(`${name}: ${answer.refused}; what was asked still waits`, 'signature-refused');
   const { by, groups, statement } = answer;
   return { by, groups: groups ?? [], signed: { statement, signature: content.signature ?? '' } };
+}
+
+function signedCall(call: CallState): SignedCall {
+  const { digest } = checkedCall(call);
+  const { remember } = askPolicyOf(call.verdict, call.phase) ?? {};
+  return { name: call.name, ...(digest && { digest }), ...(remember && { remember }) };
 }

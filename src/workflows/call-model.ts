@@ -8,6 +8,7 @@ import {
   type SummaryRequest,
 } from '../contract/activities';
 import type { ModelSettings } from '../core/agent';
+import { withoutSignature } from '../core/attestation';
 import { bounds } from '../core/bounds';
 import { runOf } from '../core/calls';
 import { bytesOf } from '../core/context/carry';
@@ -102,7 +103,7 @@ function call(
     ...(closing && { closing }),
     ...(ofSummary && { summary: ofSummary }),
     ...(tools && { extraTools: tools }),
-    ...(state.rules.length > 0 && { rules: state.rules }),
+    ...(state.rules.length > 0 && { rules: state.rules.map(withoutSignature) }),
     ...(inline && { inline }),
   };
   return scheduleStep(thread, callModelOptions, request, (options, asked) =>

@@ -89,7 +89,7 @@ function attempt(
   const call = callOf(thread, id);
   const run = runOf(state);
   const calling = callById(run, id);
-  const { editedArguments, editedBy = 'person', approved } = calling;
+  const { editedArguments, editedBy = 'person', approved, signed } = calling;
   const { digest } = approved && state.facts?.judgesDecisions ? checkedCall(calling) : {};
   const options = runToolOptions(verdict);
   const { runTool } = proxyActivities<Activities>(options);
@@ -99,6 +99,7 @@ function attempt(
     runId: run.id,
     call,
     ...(digest && { digest }),
+    ...(signed && { signed }),
     ...(editedArguments !== undefined && { edited: editedBy }),
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),

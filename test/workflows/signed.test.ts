@@ -1,14 +1,17 @@
 import { createHash, generateKeyPairSync, verify } from 'node:crypto';
+import { AsyncCompletionClient } from '@temporalio/client';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { createSigner, type DecisionSigner, LonghaulClient, type Thread } from '../../src/client';
 import { statementOf } from '../../src/core/attestation';
 import type { DurableEvent, PendingCall } from '../../src/core/event';
 import type { DecisionRequest } from '../../src/core/requests';
+import type { PermissionRule } from '../../src/core/tool';
+import { defineHooks } from '../../src/hooks';
 import { callTools, type ScriptedCall, say } from '../../src/testing/model-server';
-import { createAskHuman, defineTool } from '../../src/tools';
+import { createAskHuman, createPermissions, defineTool } from '../../src/tools';
 import { createVerifier } from '../../src/worker';
-import { type Rig, startRig } from '../support/rig';
+import { type Rig, startRig, until } from '../support/rig';
 import { ask, happened, reaches, refusal, standsStill } from './asking';
 import { ofType, scenes, story } from './scenes';
 
@@ -49,6 +52,22 @@ const spender = defineAgent({
   tools: [pay('free', 'never')],
 });
 
+const remembered: PermissionRule[] = [];
+const rememberer = defineAgent({
+  name: 'rememberer',
+  model: 'test-model',
+  instructions: 'Pay.',
+  tools: [pay('pay', 'always')],
+  permissions: createPermissions({ store: { load: async () => [], add: async (_, rules) => void remembered.push(...rules) } }),
+});
+const edited = defineAgent({
+  name: 'edited',
+  model: 'test-model',
+  instructions: 'Pay.',
+  tools: [pay('pay', 'always')],
+  hooks: defineHooks({ 'before:tool': () => ({ args: { cents: 7 } }) }),
+});
+
 let rig: Rig;
 let clients: Record<'dana' | 'eve' | 'mallory' | 'posing', LonghaulClient>;
 let down = false;
@@ -71,11 +90,11 @@ beforeAll(async () => {
         });
       }
       if (down) throw new Error('the directory is away');
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, verifiesAt - Date.now())));
+      while (Date.now() < verifiesAt) await new Promise((resolve) => setTimeout(resolve, 20));
       return keys.verify(signed);
     },
   };
-  rig = await startRig({ script, agents: [clerk, spender], worker: { verifier } });
+  rig = await startRig({ script, agents: [clerk, spender, rememberer, edited], worker: { verifier } });
   const as = (signer: DecisionSigner) =>
     new LonghaulClient(rig.client.temporal, { ...rig.client.options, taskQueue: rig.taskQueue, signer });
   clients = {
@@ -116,6 +135,7 @@ test('a decision signed by a known person counts, and the log keeps the signed s
     digest: pending[0]?.digest,
     by: 'dana',
     toolCallId: 'call_pay',
+    tool: 'pay',
     approved: true,
     reason: 'it is due',
   });
@@ -155,7 +175,11 @@ test('a signature is valid for one decision on one call of one run, and for noth
   const digest = pending[0]?.digest as string;
   const content: DecisionRequest = { toolCallId: 'call_pay', approved: false, by: 'dana' };
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-  const statement = statementOf({ name: 'approve', content }, { threadId: thread.id, runId: runId ?? '', digest }, sha256);
+  const statement = statementOf(
+    { name: 'approve', content },
+    { threadId: thread.id, runId: runId ?? '', call: { name: 'pay', digest } },
+    sha256,
+  );
   const signature = (await signerOf('dana').sign(statement)) as string;
   // What was signed is a refusal.
   for (const changed of [{ approved: true }, { reason: 'more' }, { stop: true }]) {
@@ -289,4 +313,49 @@ test.each([
   expect(Date.now()).toBeGreaterThan(due);
   const [decided] = ofType(await story(thread), 'agent.approval.decided');
   expect(decided?.data).toMatchObject({ approved, by: 'dana' });
+});
+
+test('a call does not run if the verification of its approval was forged: the worker that runs it verifies the signature itself', async () => {
+  const { thread } = await waiting([call('pay')]);
+  verifiesAt = Number.POSITIVE_INFINITY;
+  const forged = ask(thread, 'approve', { toolCallId: 'call_pay', by: 'dana', signature: 'bm8=' });
+  const temporal = rig.client.temporal;
+  const handle = temporal.workflow.getHandle(thread.id);
+  const step = await until(
+    async () => (await handle.describe()).raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'verifyDecision'),
+    (found) => found !== undefined,
+  );
+  const { connection, options } = temporal;
+  const asWorker = new AsyncCompletionClient({ connection, namespace: options.namespace });
+  await asWorker.complete({ workflowId: thread.id, activityId: step?.activityId ?? '' }, { by: 'dana', statement: '{}' });
+  await forged;
+  verifiesAt = 0;
+  const [done] = ofType(await story(thread), 'agent.tool.execution.completed');
+  expect(done?.data).toMatchObject({ status: 'denied', error: { name: 'SignatureRequiredError' } });
+});
+
+test('calls that a signed decision remembers run without a further approval, in the thread or in all threads of the agent', async () => {
+  const turns = [callTools([call('pay')]), callTools([{ ...call('pay'), id: 'call_again' }]), say('done')];
+  for (const remember of ['thread', 'agent'] as const) {
+    const thread = await rig.client.start('rememberer', scene(turns));
+    await reaches(thread, 'requires_action');
+    await as('dana', thread).approve('call_pay', { remember });
+    const log = await story(thread);
+    expect(ofType(log, 'agent.approval.decided').map(({ data }) => statementHolds(data, 'dana').remember)).toEqual([
+      { for: remember, rules: [{ tool: 'pay' }] },
+    ]);
+    expect(ofType(log, 'agent.tool.execution.completed').map(({ data }) => data)).toMatchObject([
+      { status: 'success' },
+      { status: 'success' },
+    ]);
+  }
+  expect(remembered).toEqual([{ tool: 'pay' }]);
+});
+
+test('an approved call runs with the arguments that a before:tool hook edited', async () => {
+  const thread = await rig.client.start('edited', scene([callTools([call('pay')]), say('done')]));
+  await reaches(thread, 'requires_action');
+  await as('dana', thread).approve('call_pay');
+  const [done] = ofType(await story(thread), 'agent.tool.execution.completed');
+  expect(done?.data).toMatchObject({ status: 'success', output: expect.stringContaining('paid 7') });
 });

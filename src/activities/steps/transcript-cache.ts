@@ -170,8 +170,13 @@ async function gather(known: Message[], { epoch, length }: TranscriptRef, ask: A
   return messages;
 }
 
+/** Each message is counted when it is deposited, placed and dropped. */
+const sizes = new WeakMap<Message, number>();
+
 function sizeOf(message: Message): number {
-  return JSON.stringify(message).length;
+  const size = sizes.get(message) ?? JSON.stringify(message).length;
+  sizes.set(message, size);
+  return size;
 }
 
 function sum(messages: readonly Message[]): number {
