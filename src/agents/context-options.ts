@@ -8,7 +8,7 @@ import { problemsOf } from './problems';
 export interface ContextOptions {
   /** The context window of the agent's models. Default: as in the price list. */
   windowTokens?: number;
-  /** What is kept free for the answer. Default: `settings.maxTokens`, or else 32,000, but at most a quarter of the window. */
+  /** What is kept free for the answer. Default: the maximum that requests state (`settings.maxTokens`; always for Claude), or else 32,000, but at most a quarter of the window. */
   reserveTokens?: number;
   /** Above this share of the rest of the window the transcript is shortened. Default 0.85. */
   compactAt?: number;

@@ -47,6 +47,8 @@ export interface ModelCallOptions {
 export interface ModelProvider {
   /** Models of one family accept each other's opaque data. Default: each model is a family of its own. */
   family?(model: string): string;
+  /** The maximum length of answers that requests with these settings state, in tokens. It is kept free in the model's window. */
+  answerTokens?(model: string, settings: ModelSettings): number;
   /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */
   call(request: ModelRequest, options: ModelCallOptions): Promise<ModelAnswer>;
 }

@@ -509,6 +509,13 @@ describe('an answer', () => {
   });
 });
 
+test('the room that is kept free for an answer is the maximum that the request states', () => {
+  const { answerTokens } = anthropic();
+  expect(answerTokens?.('claude-sonnet-4-5', {})).toBe(64_000);
+  expect(answerTokens?.('claude-sonnet-4-5', { maxTokens: 1_000 })).toBe(1_000);
+  expect(answerTokens?.('claude-sonnet-4-5', { maxTokens: 1_000, reasoningEffort: 'low' })).toBe(5_000);
+});
+
 describe('a failure', () => {
   const errorOf = (type: string, message = 'words') => ({ type: 'error', error: { type, message } });
 
@@ -521,6 +528,11 @@ describe('a failure', () => {
     [500, errorOf('api_error'), 'server'],
     [529, errorOf('overloaded_error', 'Overloaded'), 'overloaded'],
     [400, errorOf('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'), 'context-length'],
+    [
+      400,
+      errorOf('invalid_request_error', 'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000'),
+      'context-length',
+    ],
     [400, errorOf('invalid_request_error', 'Your credit balance is too low to access the Anthropic API.'), 'quota'],
     [400, errorOf('invalid_request_error', 'messages.1: bad'), 'bad-request'],
   ])('a status of %i with %j is of the kind %s', async (status, body, kind) => {

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ScriptRequest } from '../../src/testing/model-server';
-import { agent, representativeRuns } from '../replay/representative-runs';
+import { agent, replyTo, representativeRuns } from '../replay/representative-runs';
 import { collect, startRig } from '../support/rig';
 
 const folder = join(__dirname, 'recorded');
@@ -18,8 +17,7 @@ const names = [
 
 // Records real logs again, one event per line, including live events: npx jest --testMatch '**/test/projections/record.ts'.
 test('the logs of representative runs are recorded', async () => {
-  const script = (request: ScriptRequest) => (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
-  const { client } = await startRig({ script, agents: [agent], bus: true });
+  const { client } = await startRig({ script: replyTo, agents: [agent], bus: true });
   mkdirSync(folder, { recursive: true });
   for (const name of names) {
     const { act, mode } = representativeRuns[name] ?? {};

@@ -1,11 +1,8 @@
 import type { Thread } from '../../src/client';
 import type { DurableEvent } from '../../src/core/event';
-import type { ScriptRequest } from '../../src/testing';
 import { differences, type Logs, readLogs } from '../support/histories';
 import { type Rig, startRig, until } from '../support/rig';
-import { agents, representativeRuns } from './representative-runs';
-
-const script = (request: ScriptRequest) => (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
+import { agents, replyTo, representativeRuns } from './representative-runs';
 
 /** Runs that stop in the middle, so that a worker holds them in its cache when their logs are read. */
 const open: Record<string, string> = {
@@ -21,9 +18,9 @@ const client = { requestTimeoutMs: 60_000 };
 let usual: Rig;
 let short: Rig;
 beforeAll(async () => {
-  usual = await startRig({ script, agents, client });
+  usual = await startRig({ script: replyTo, agents, client });
   // Executions of a few turns each: what was carried over is read from the next one.
-  short = await startRig({ script, agents, client, worker: { continueAsNewAfter: { events: 40, bytes: 4_000_000 } } });
+  short = await startRig({ script: replyTo, agents, client, worker: { continueAsNewAfter: { events: 40, bytes: 4_000_000 } } });
 }, 60_000);
 
 /** The part of an event that never changes. Its message may be taken in, or be compacted, afterwards. */

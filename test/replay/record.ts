@@ -2,17 +2,15 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Rig, startRig, until } from '../support/rig';
 import { nameOf, toFile } from './history-file';
-import { agents, representativeRuns } from './representative-runs';
+import { agents, replyTo, representativeRuns } from './representative-runs';
 
 const folder = join(__dirname, 'histories');
 
 // Records the runs that have no history: npx jest --testMatch '**/test/replay/record.ts'. Where a change of the workflow's commands is meant,
 // and no thread that began before it need go on, its history is deleted first; never one that was recorded at a tagged version.
 test('the representative runs are recorded', async () => {
-  const script = (request: Parameters<(typeof representativeRuns)[string]['replies']>[0]) =>
-    (representativeRuns[request.input] as (typeof representativeRuns)[string]).replies(request);
-  const usual = await startRig({ script, agents, bus: true });
-  const short = await startRig({ script, agents, bus: true, worker: { continueAsNewAfter: { events: 90, bytes: 4_000_000 } } });
+  const usual = await startRig({ script: replyTo, agents, bus: true });
+  const short = await startRig({ script: replyTo, agents, bus: true, worker: { continueAsNewAfter: { events: 90, bytes: 4_000_000 } } });
   mkdirSync(folder, { recursive: true });
   const recorded = new Set(readdirSync(folder).map(nameOf));
   for (const [name, run] of Object.entries(representativeRuns)) if (!recorded.has(name)) await recordRun(run.short ? short : usual, name);

@@ -68,6 +68,17 @@ const hooks = defineHooks({
 const hooked = defineAgent({ name: 'hooked', model: 'test-model', instructions: 'Work.', tools: [pure], hooks });
 const limited = { name: 'limited', model: 'test-model', instructions: 'Work.', tools: [pure], limits: { turns: 1 } } as const;
 
+const lengthy = defineTool({
+  name: 'lengthy',
+  description: 'Says much.',
+  input,
+  effect: 'pure',
+  execute: ({ n }) => `read ${n} ${'x'.repeat(1_000)}`,
+});
+/** Its window is nearly full after five or six turns. */
+const small = { model: 'test-model', instructions: 'Work.', tools: [lengthy] };
+const window = { windowTokens: 2_400, reserveTokens: 400, keepTurns: 1 };
+
 /** The first is the usual one. */
 export const agents = [
   agent,
@@ -76,6 +87,8 @@ export const agents = [
   defineAgent({ ...limited, atLimit: 'ask' }),
   defineAgent({ ...limited, name: 'summing', atLimit: 'summarize' }),
   defineAgent({ ...limited, name: 'giving', limits: { toolRounds: 0 }, atLimit: 'hand-out' }),
+  defineAgent({ ...small, name: 'clearing', context: window }),
+  defineAgent({ ...small, name: 'condensing', context: { ...window, pruneMinimumTokens: 1_000_000 } }),
   defineAgent({ name: 'doing', model: 'test-model', instructions: 'Work.', tools: [pure], stop: 'done-tool' }),
 ];
 
@@ -102,6 +115,20 @@ const idle = (thread: Thread) =>
     (status) => status.status === 'idle',
     30_000,
   );
+
+/** Reads what follows the newest output. A transcript that was shortened does not tell the turn, but it has that output. */
+function readOn({ messages }: ScriptRequest): Reply {
+  const read = messages.flatMap(({ content }) => (typeof content === 'string' ? (/^read (\d+)/.exec(content)?.[1] ?? []) : []));
+  const next = Number(read.at(-1) ?? 0) + 1;
+  return next <= 9 ? callTools([{ name: 'lengthy', args: { n: next }, id: `call_${next}` }]) : say('done');
+}
+
+/** The reply of the run that a request belongs to. Requests for summaries all have the same. */
+export function replyTo(request: ScriptRequest): Reply {
+  if (request.input.includes('<transcript>'))
+    return say('<retain>\n- nothing is forgotten\n</retain>\n<summary>\nSome was read.\n</summary>');
+  return (representativeRuns[request.input] as RepresentativeRun).replies(request);
+}
 
 /** Runs that together use every command that the workflow sends to the server, by name. The user message identifies the run. */
 export const representativeRuns: Record<string, RepresentativeRun> = {
@@ -294,6 +321,23 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
     replies: ({ turn }) => (turn < 8 ? callTools([{ name: 'pure', args: { n: turn } }]) : say('done')),
     act: async (thread) => void (await thread.compact({ by: 'dana', reason: 'it is long' })),
   },
+  cleared: {
+    agent: 'clearing',
+    mode: 'conversation',
+    replies: readOn,
+    async act(thread) {
+      await idle(thread);
+      await thread.compact({ by: 'dana' });
+      await until(
+        () => thread.usage(),
+        ({ runs }) => runs === 2,
+        30_000,
+      );
+      await idle(thread);
+      await thread.close();
+    },
+  },
+  condensed: { agent: 'condensing', replies: readOn },
   waited: {
     short: true,
     replies: ({ turn }) =>

@@ -125,6 +125,13 @@ async function pester(thread: Thread): Promise<void> {
   await until(recorded, (seq) => seq > before);
 }
 
+/** A conversation has had so many runs, and waits for the next message. */
+const atRest = (thread: Thread, runs: number) =>
+  until(
+    async () => ({ ...(await thread.usage()), ...(await thread.status()) }),
+    (both) => both.status === 'idle' && both.runs === runs,
+  );
+
 const moved = (thread: Thread) =>
   until(
     () => executionsOf(thread),
@@ -308,10 +315,9 @@ test('a compaction that is requested during the last model call of a run is done
   );
   await ask(thread, 'compact');
   held.open();
-  const ended = await until(
-    () => logOf(thread),
-    (log) => ofType(log, 'thread.run.completed').length === 2,
-  );
+  await atRest(thread, 2);
+  await thread.close();
+  const ended = await story(thread);
   expect(ofType(ended, 'thread.context.compacted')).toMatchObject([{ data: { reason: 'requested' } }]);
   expect(ofType(ended, 'thread.run.completed').map(({ data }) => data.output)).toEqual(['done', 'Compaction run completed.']);
 });
@@ -344,11 +350,7 @@ test('a context that reached its limit is below it again after a compaction', as
   await ask(thread, 'submitToolOutputs', { outputs: [{ toolCallId: 'call_1', output: 'x '.repeat(20_000) }] });
   await reaches(thread, 'idle');
   await ask(thread, 'compact');
-  await until(
-    () => logOf(thread),
-    (log) => typesOf(log).includes('thread.context.compacted'),
-  );
-  await reaches(thread, 'idle');
+  await atRest(thread, 2);
   await thread.send('And now?');
   await until(
     () => requestsOf(rig, said).length,

@@ -54,10 +54,12 @@ export function contextOf({ instructions, tools, messages, to, window }: ModelIn
   return measureContext(to.model, { instructions, tools: tools.length > 0 ? JSON.stringify(tools) : '', messages }, answer, window);
 }
 
-function windowOf({ prices }: ActivityDependencies, { context }: Agent, to: ResolvedModel, { maxTokens }: ModelSettings): Window {
-  const windowTokens = context?.windowTokens ?? prices.contextWindow(to.model, to.providerName);
+function windowOf({ prices }: ActivityDependencies, { context }: Agent, to: ResolvedModel, settings: ModelSettings): Window {
+  const { provider, providerName, model } = to;
+  const windowTokens = context?.windowTokens ?? prices.contextWindow(model, providerName);
   if (windowTokens === undefined) return {};
-  return { windowTokens, reserveTokens: context?.reserveTokens ?? defaultReserve(windowTokens, maxTokens) };
+  const answerTokens = provider.answerTokens?.(model, settings) ?? settings.maxTokens;
+  return { windowTokens, reserveTokens: context?.reserveTokens ?? defaultReserve(windowTokens, answerTokens) };
 }
 
 /** What a model that reasons may write in addition to the summary itself. */

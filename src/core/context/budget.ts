@@ -19,12 +19,14 @@ export interface ContextMeasure {
   charsPerToken: number;
 }
 
-/** The reserve for answers unless it is set, and the share of small windows that it takes at most. */
+/** The reserve for answers whose maximum length is not known. */
 const usualReserve = 32_000;
-const mostReserved = 1 / 4;
 
-export function defaultReserve(windowTokens: number, maxTokens: number | undefined): number {
-  return maxTokens === undefined ? Math.min(usualReserve, Math.floor(windowTokens * mostReserved)) : Math.min(maxTokens, windowTokens / 2);
+/** Returns what is kept free of a window for the answer. `answerTokens`: the maximum length of the answer, if the request states one. */
+export function defaultReserve(windowTokens: number, answerTokens: number | undefined): number {
+  return answerTokens === undefined
+    ? Math.min(usualReserve, Math.floor(windowTokens / 4))
+    : Math.min(answerTokens, Math.floor(windowTokens / 2));
 }
 
 /** Tokens that requests may have: the window without the reserve. Undefined if the window is not known. */

@@ -3,6 +3,7 @@ import { ModelFailure, type ModelProvider } from '../model';
 import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
 import { secretsOf } from '../wire/secrets';
+import { thinkingFields, traitsOf } from './model-traits';
 import { encodeRequest } from './request';
 import { foldStream } from './stream';
 
@@ -29,6 +30,8 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
   return {
     // Every Claude model reads or ignores the signed reasoning of another.
     family: () => 'claude',
+    // Each request states a maximum, and the API rejects a request if both together exceed the window.
+    answerTokens: (model, settings) => thinkingFields(traitsOf(model), settings).max_tokens,
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       ready ??= connect(options);

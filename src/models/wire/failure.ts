@@ -41,7 +41,7 @@ const filterCodes = ['content_filter', 'content_policy_violation', 'image_conten
 /** Status 400 because the model wrote an invalid call or invalid JSON. The request is fine, and another attempt may succeed. */
 const invalidOutputCodes = ['tool_use_failed', 'json_validate_failed'];
 const tooLong =
-  /context[_ ](length|window|size)|maximum (context|prompt|input) length|(prompt|input|request)( is)? too (long|large)|too many (input )?tokens|exceeds the maximum number of (input )?tokens|reduce the length of the messages/i;
+  /context[_ ](length|window|size|limit)|maximum (context|prompt|input) length|(prompt|input|request)( is)? too (long|large)|too many (input )?tokens|exceeds the maximum number of (input )?tokens|reduce the length of the messages/i;
 const noCredit = /credit balance is too low/i;
 const badKey = /api[ _-]?key (is )?(not valid|invalid)|(invalid|incorrect) api[ _-]?key/i;
 
