@@ -172,4 +172,6 @@ export const failureTypes = {
   beganTooLate: 'BeganTooLate',
   /** The workflow cancelled the step, but the server did not confirm it, because the workflow task was lost. */
   stopNotConfirmed: 'StopNotConfirmed',
+  /** The worker does not have the key of an encrypted payload. The step did not begin, or its result was not written. */
+  keyUnavailable: 'EncryptionKeyUnavailable',
 } as const;

@@ -10,13 +10,16 @@ import {
 } from '@temporalio/worker';
 import { threadSinks } from '../activities/steps/running-steps';
 import { workflowType } from '../contract/thread';
+import { configuredEncoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
 import { type History, type RecordedHistory, runIdOf, writeHistoryFile } from './history-file';
 
 export interface ReplayOptions {
   /** A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package, or else one that is built now. */
   workflowBundle?: { codePath: string } | { code: string };
-  /** The workers' `temporal.dataConverter`, if payloads are encrypted. */
+  /** The workers' `encoding`. Default: as the environment defines it. */
+  encoding?: EncodingOptions;
+  /** The workers' `temporal.dataConverter`, if they have one. */
   dataConverter?: DataConverter;
   /**
    * The folder that diverging histories are written to, created when needed. The files contain everything that users and tools of the thread wrote.
@@ -94,7 +97,7 @@ async function prepareWorker(options: ReplayOptions): Promise<ReplayWorkerOption
   quieten();
   return {
     workflowBundle: options.workflowBundle ?? (await bundleOf(options)),
-    dataConverter: dataConverter(options.dataConverter),
+    dataConverter: dataConverter(await startEncoding(options.encoding ?? configuredEncoding()), options.dataConverter),
     sinks: threadSinks,
     ...onThread,
   };
