@@ -27,7 +27,7 @@ export function encryptionCodec(provider: KeyProvider | undefined): PayloadCodec
     decode: (payloads) =>
       Promise.all(
         payloads.map(async (payload) => {
-          const id = keyIdOf(payload);
+          const id = encryptionKeyOf(payload);
           return id === undefined ? payload : decrypted(payload, id, await keys.byId(id));
         }),
       ),
@@ -35,7 +35,7 @@ export function encryptionCodec(provider: KeyProvider | undefined): PayloadCodec
 }
 
 /** The id of the key that the payload is encrypted with. Undefined for other payloads, and for one that no key can decrypt. */
-function keyIdOf(payload: Payload): string | undefined {
+export function encryptionKeyOf(payload: Payload): string | undefined {
   if (encodingOf(payload) !== encoding || (payload.data?.length ?? 0) < nonceBytes + tagBytes) return undefined;
   return metadataOf(payload, keyIdField);
 }
