@@ -103,6 +103,11 @@ export function readEncoding(env: Record<string, string | undefined> = process.e
   return { ...(keys && { keys }), ...(keysFile && { keysFile }), ...(compression && { compression: compression === 'on' }) };
 }
 
+/** `LONGHAUL_CODEC_TOKEN`: the secret that requests to `longhaul codec-server` must have. */
+export function readCodecToken(env: Record<string, string | undefined> = process.env): string | undefined {
+  return env.LONGHAUL_CODEC_TOKEN?.trim() || undefined;
+}
+
 /** `LONGHAUL_USER`: who answers at the command line, if `--by` is not given. */
 export function readUser(env: Record<string, string | undefined> = process.env): string | undefined {
   return env.LONGHAUL_USER?.trim() || undefined;

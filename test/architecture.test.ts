@@ -61,6 +61,7 @@ const table: Record<string, Allowance> = {
   'cli/commands/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
   'cli/commands/dev-server': { zones: ['scripts'] },
   'cli/commands/worker': { zones: ['worker'] },
+  'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.

@@ -53,7 +53,9 @@ const agent = defineAgent({ name: 'writer', model: 'test-model', instructions: `
 const hooked = defineAgent({ name: 'hooked', model: 'test-model', instructions: `Instructions ${word}.`, tools, hooks });
 
 const folders: string[] = [];
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
 
 /** A server of its own with one worker, and threads that carry the word wherever a text can be. Returns the server's files. */
 async function planted(encoding: EncodingOptions): Promise<{ rig: Rig; folder: string; threads: Thread[] }> {
