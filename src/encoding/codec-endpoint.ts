@@ -78,7 +78,8 @@ function isSame(given: string, wanted: string): boolean {
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request) {
+  // The answer still needs the connection if the body is too large.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += chunk.length;
     if (bytes > mostBytes) throw new Refusal(413, `The request has more than ${mostBytes} bytes.`);
     chunks.push(chunk);

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
-import { KeyCache } from './key-cache';
-import { MissingKeyError } from './key-error';
+import { encryptedWith, KeyCache } from './key-cache';
+import { EncryptionKeyUnavailable } from './key-error';
 import type { KeyProvider } from './key-provider';
 import { encodingOf, metadataOf, parsePayload, serializePayload, utf8 } from './payload';
 
@@ -54,8 +54,8 @@ function decrypted({ data = new Uint8Array() }: Payload, id: string, key: KeyObj
   try {
     return parsePayload(Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]));
   } catch (cause) {
-    throw new MissingKeyError(
-      `The payload can't be decrypted with key "${id}" of this process: its bytes are not those that the payload was encrypted with, or the payload was changed. Check where the key comes from`,
+    throw new EncryptionKeyUnavailable(
+      `${encryptedWith(id)}, and the bytes of that key in this process do not decrypt it: they are others, or the payload was changed. Check where the key comes from`,
       { cause },
     );
   }

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { MissingKeyError } from './key-error';
+import { keyMissing } from '../contract/key-missing';
+import { EncryptionKeyUnavailable } from './key-error';
 import { type EncryptionKey, type KeyProvider, keyBytes } from './key-provider';
 
 /** How long the current key is used before the provider is asked again, in milliseconds. */
@@ -28,7 +29,7 @@ export class KeyCache {
     return this.#asking;
   }
 
-  /** The key with this id. Rejects with a `MissingKeyError`. Calls at the same time share one request to the provider. */
+  /** The key with this id. Rejects with a `EncryptionKeyUnavailable`. Calls at the same time share one request to the provider. */
   byId(id: string): Promise<KeyObject> {
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
@@ -53,9 +54,9 @@ export class KeyCache {
   }
 
   async #find(id: string): Promise<KeyObject> {
-    const encrypted = `The payload is encrypted with key "${printable(id)}"`;
+    const encrypted = encryptedWith(id);
     if (!this.keys) {
-      throw new MissingKeyError(
+      throw new EncryptionKeyUnavailable(
         `${encrypted}, and this process has no encryption keys. Set LONGHAUL_ENCRYPTION_KEYS_FILE or LONGHAUL_ENCRYPTION_KEYS, or the option encoding.keys`,
       );
     }
@@ -65,10 +66,10 @@ export class KeyCache {
       if (key) return usable({ id, key }).key;
       others = this.keys.ids?.() ?? [];
     } catch (cause) {
-      throw new MissingKeyError(`${encrypted}, which could not be read: ${(cause as Error).message}`, { cause });
+      throw new EncryptionKeyUnavailable(`${encrypted}, which could not be read: ${(cause as Error).message}`, { cause });
     }
     const have = others.length > 0 ? ` (it has ${others.join(', ')})` : '';
-    throw new MissingKeyError(`${encrypted}, which this process does not have${have}. Add that key to the keys of this process`);
+    throw new EncryptionKeyUnavailable(`${encrypted}, which this process does not have${have}. Add that key to the keys of this process`);
   }
 }
 
@@ -77,6 +78,11 @@ function usable({ id, key }: EncryptionKey): UsableKey {
     throw new TypeError('an encryption key has no id, or one of more than 200 characters');
   if (key instanceof Uint8Array && key.length === keyBytes) return { id, key: createSecretKey(key) };
   throw new TypeError(`the encryption key "${printable(id)}" is not ${keyBytes} bytes long`);
+}
+
+/** The beginning of every message about a missing key. */
+export function encryptedWith(id: string): string {
+  return `${keyMissing} "${printable(id)}"`;
 }
 
 /** The id may come from a payload that anybody wrote. */

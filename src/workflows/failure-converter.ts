@@ -1,5 +1,8 @@
 import { DefaultFailureConverter, type FailureConverter, type Payload, type PayloadConverter, type ProtoFailure } from '@temporalio/common';
+import { failureTypes } from '../contract/activities';
 import { encodeFailures } from '../contract/encode-failures';
+import { keyMissing } from '../contract/key-missing';
+import { replayFirst } from '../contract/replay-first';
 import { bounds } from '../core/bounds';
 import { shortText } from '../core/text';
 import { factsOfThrown } from '../core/thrown';
@@ -31,6 +34,7 @@ export const failureConverter = boundFailures(new DefaultFailureConverter(), {
  */
 function encodeTexts(failure: ProtoFailure, payloadConverter: PayloadConverter): ProtoFailure {
   const { message, stackTrace, cause, encodedAttributes } = failure;
+  if (staysReadable(failure)) return { ...failure, stackTrace: '', cause: undefined };
   const texts =
     encodedAttributes && message === encodedMessage ? encodedAttributes : payloadConverter.toPayload({ message, stack_trace: stackTrace });
   return {
@@ -40,6 +44,14 @@ function encodeTexts(failure: ProtoFailure, payloadConverter: PayloadConverter):
     encodedAttributes: texts,
     cause: cause && encodeTexts(cause, payloadConverter),
   };
+}
+
+/**
+ * Texts of the engine that say nothing about a thread. The client must be able to read them: the SDK does not decode the failure of a query, and a process
+ * that lacks a key can't decode the failure that says so. The refusal of a query repeats a part of its argument, and is not stored.
+ */
+function staysReadable({ message, applicationFailureInfo }: ProtoFailure): boolean | undefined {
+  return message === replayFirst || message?.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused;
 }
 
 /** The message that Temporal's SDKs show in place of an encoded one. */
