@@ -156,25 +156,16 @@ function ofColdReplay(replays: ColdReplay[]): string {
 }
 
 function ofEncoding(measured: Encoding[]): string {
+  const head = ['turns', 'history, bytes', 'plain is larger by', 'ms a turn', 'of plain', 'worker CPU, ms a turn', 'of plain'];
   return table(
     'Encoding of payloads (longhaul)',
-    [
-      'tool results',
-      'encoding',
-      'turns',
-      'history, bytes',
-      'plain is larger by',
-      'ms a turn',
-      'of plain',
-      'encode, µs a payload',
-      'decode',
-    ],
+    ['tool results', 'encoding', ...head, 'encode, µs a payload', 'decode, µs'],
     measured.map((one) => {
       const plain = measured.find(({ encoding, results }) => encoding === 'plain' && results === one.results);
-      const { results, encoding, turns, historyBytes, msATurn, encodeUs, decodeUs } = one;
-      const sizes = [show(historyBytes), show((plain?.historyBytes ?? Number.NaN) / historyBytes)];
-      const pace = [show(msATurn), show(msATurn / (plain?.msATurn ?? Number.NaN))];
-      return [results, encoding, turns, ...sizes, ...pace, show(encodeUs), show(decodeUs)];
+      const { results, encoding, turns, historyBytes, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs } = one;
+      const saved = (plain?.historyBytes ?? Number.NaN) / historyBytes;
+      const costs = [historyBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
+      return [results, encoding, turns, ...costs.map(show)];
     }),
   );
 }

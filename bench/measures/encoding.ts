@@ -11,8 +11,12 @@ export interface Encoding {
   turns: number;
   /** As the server reports it. */
   historyBytes: number;
-  /** The median of the rounds' medians. */
+  /** The median of the rounds' medians, and of their ratios to the plain one. */
   msATurn: number;
+  timeOfPlain: number;
+  /** CPU of the worker, in the same way. */
+  cpuMsATurn: number;
+  cpuOfPlain: number;
   /** The time to encode and to decode a payload of that history, on average, in microseconds. */
   encodeUs: number;
   decodeUs: number;
@@ -25,33 +29,48 @@ const names = Object.keys(encodings) as EncodingName[];
 export async function measureEncoding(rig: Rig, { turns, rounds }: { turns: number; rounds: number }): Promise<Encoding[]> {
   const measured: Encoding[] = [];
   for (const results of Object.keys(agents) as Encoding['results'][]) {
-    const times = new Map<EncodingName, number[]>(names.map((name) => [name, []]));
-    const bytes = new Map<EncodingName, number>();
-    let payloads: Payload[] = [];
+    const sessions = new Map<EncodingName, Session[]>(names.map((name) => [name, []]));
     for (let i = 0; i < rounds; i++) {
       for (let k = 0; k < names.length; k++) {
         const name = names[(i + k) % names.length] as EncodingName;
-        const session = await runSession(rig, name, results, turns);
-        times.get(name)?.push(session.msATurn);
-        bytes.set(name, session.historyBytes);
-        if (name === 'plain') payloads = session.payloads;
+        sessions.get(name)?.push(await runSession(rig, name, results, turns));
       }
     }
-    for (const encoding of names) {
-      const msATurn = median(times.get(encoding) ?? []);
-      const costs = await costsOf(encoding, payloads);
-      measured.push({ encoding, results, turns, historyBytes: bytes.get(encoding) ?? Number.NaN, msATurn, ...costs });
+    const plain = sessions.get('plain') ?? [];
+    for (const [encoding, its] of sessions) {
+      const value = (key: 'msATurn' | 'cpuMsATurn' | 'historyBytes') => median(its.map((one) => one[key]));
+      const ofPlain = (key: 'msATurn' | 'cpuMsATurn') => median(its.map((one, i) => one[key] / (plain[i]?.[key] ?? Number.NaN)));
+      measured.push({
+        encoding,
+        results,
+        turns,
+        historyBytes: value('historyBytes'),
+        msATurn: value('msATurn'),
+        timeOfPlain: ofPlain('msATurn'),
+        cpuMsATurn: value('cpuMsATurn'),
+        cpuOfPlain: ofPlain('cpuMsATurn'),
+        ...(await costsOf(encoding, plain[0]?.payloads ?? [])),
+      });
     }
   }
   return measured;
 }
 
-async function runSession(rig: Rig, encoding: EncodingName, results: Encoding['results'], turns: number) {
+interface Session {
+  msATurn: number;
+  cpuMsATurn: number;
+  historyBytes: number;
+  payloads: Payload[];
+}
+
+async function runSession(rig: Rig, encoding: EncodingName, results: Encoding['results'], turns: number): Promise<Session> {
   const worker = await rig.startWorker('longhaul', { options: { encoding } });
   try {
     const options = { agent: agents[results] };
     await worker.finish({ turns: 20 }, options);
+    const before = await worker.spent();
     const id = await worker.finish({ turns }, options);
+    const after = await worker.spent();
     const times = (await rig.requests(id)).map(({ at }) => at);
     const execution = { workflowId: id };
     const { namespace } = rig.client.temporal.options;
@@ -59,6 +78,7 @@ async function runSession(rig: Rig, encoding: EncodingName, results: Encoding['r
     const { events } = await rig.client.temporal.workflow.getHandle(id).fetchHistory();
     return {
       msATurn: median(times.slice(1).map((at, i) => at - (times[i] ?? 0))),
+      cpuMsATurn: (after.cpuMs - before.cpuMs) / turns,
       historyBytes: Number(workflowExecutionInfo?.historySizeBytes ?? 0),
       payloads: [...payloadsIn(events)],
     };
