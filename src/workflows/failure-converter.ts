@@ -50,8 +50,9 @@ function encodeTexts(failure: ProtoFailure, payloadConverter: PayloadConverter):
  * Texts of the engine that say nothing about a thread. The client must be able to read them: the SDK does not decode the failure of a query, and a process
  * that lacks a key can't decode the failure that says so. The refusal of a query repeats a part of its argument, and is not stored.
  */
-function staysReadable({ message, applicationFailureInfo }: ProtoFailure): boolean | undefined {
-  return message === replayFirst || message?.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused;
+function staysReadable({ message, applicationFailureInfo }: ProtoFailure): boolean {
+  const text = message ?? '';
+  return text === replayFirst || text.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused;
 }
 
 /** The message that Temporal's SDKs show in place of an encoded one. */
