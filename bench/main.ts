@@ -2,10 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { replayThreads } from '../src/testing';
+import { encodings } from './encodings';
 import { type Billed, measureActions } from './measures/actions';
 import { type Approvals, measureApprovals } from './measures/approvals';
 import { type Cancels, measureCancels } from './measures/cancel';
 import { type ColdReplay, measureColdReplay, turnsOfAnExecution } from './measures/cold-replay';
+import { type Encoding, measureEncoding } from './measures/encoding';
 import type { HistoryFacts } from './measures/history';
 import { type Hostile, measureHostileInput } from './measures/hostile-input';
 import { measurePace, type PaceRound } from './measures/pace';
@@ -13,7 +15,7 @@ import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cold-replay', 'cancel', 'takeover', 'actions', 'approvals', 'hostile-input'] as const;
+const parts = ['pace', 'resume', 'cold-replay', 'cancel', 'takeover', 'actions', 'approvals', 'encoding', 'hostile-input'] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -36,6 +38,7 @@ export interface Results {
   takeoverMs: number[];
   billed?: Billed;
   approvals?: Approvals;
+  encoding?: Encoding[];
   hostile?: Hostile[];
   /** Parts that failed, each with the reason. */
   failures: string[];
@@ -55,6 +58,7 @@ interface Plan {
   answerMs: number;
   decisions: number;
   crowd: number;
+  encodedTurns: number;
 }
 
 const full: Plan = {
@@ -71,6 +75,7 @@ const full: Plan = {
   answerMs: 10_000,
   decisions: 100,
   crowd: 1_000,
+  encodedTurns: 100,
 };
 const quick: Plan = {
   rounds: 1,
@@ -85,6 +90,7 @@ const quick: Plan = {
   answerMs: 500,
   decisions: 5,
   crowd: 20,
+  encodedTurns: 20,
 };
 
 async function main(): Promise<void> {
@@ -174,6 +180,10 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
     say(`approvals: ${plan.decisions} decisions, and ${plan.crowd} threads at once`);
     results.approvals = await measureApprovals(rig, plan);
   });
+  await take('encoding', async () => {
+    say('encoding');
+    results.encoding = await measureEncoding(rig, { turns: plan.encodedTurns, rounds: plan.rounds });
+  });
   await take('hostile-input', async () => {
     results.hostile = await measureHostileInput((input) => say(`hostile input, ${input}`));
   });
@@ -201,7 +211,7 @@ async function measureRounds(rig: Rig, plan: Plan, results: Results, isQuick: bo
 /** Replays every Longhaul history of the bench, to check that fast runs were also correct. Returns the failures. */
 async function replayAll({ client }: Rig): Promise<string[]> {
   const began = performance.now();
-  const { replayed, diverged } = await replayThreads({ client, keep: join(__dirname, 'results/diverged') });
+  const { replayed, diverged } = await replayThreads({ client, encoding: encodings.both, keep: join(__dirname, 'results/diverged') });
   say(`replayed ${replayed + diverged.length} histories in ${((performance.now() - began) / 1_000).toFixed(1)} s`);
   return diverged.map(
     ({ threadId, runId, error, historyFile }) => `replay of thread ${threadId}, execution ${runId}: ${error} (${historyFile})`,

@@ -2,6 +2,7 @@ import type { Results } from './main';
 import { type Actions, actionKinds, type Billed, sumOf } from './measures/actions';
 import type { Approvals } from './measures/approvals';
 import type { ColdReplay } from './measures/cold-replay';
+import type { Encoding } from './measures/encoding';
 import type { Hostile } from './measures/hostile-input';
 import { median, quantile, show } from './numbers';
 import { type Contender, contenders } from './rig';
@@ -105,7 +106,7 @@ function pace(results: Results): string[] {
   ];
 }
 
-function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, hostile, bundleBytes }: Results): string[] {
+function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, encoding, hostile, bundleBytes }: Results): string[] {
   const sections: string[] = [];
   if (resume.length > 0) {
     const row = (contender: Contender): Row => {
@@ -139,6 +140,7 @@ function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, host
   if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
   if (billed) sections.push(ofActions(billed));
   if (approvals) sections.push(...ofApprovals(approvals));
+  if (encoding) sections.push(ofEncoding(encoding));
   if (hostile) sections.push(ofHostile(hostile));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
   return sections;
@@ -150,6 +152,21 @@ function ofColdReplay(replays: ColdReplay[]): string {
     'Cold replay of an execution as long as it gets (longhaul)',
     ['turns', 'events', 'bytes', 'query to its answer, ms', 'message to its model request, ms', 'worker CPU, ms an event'],
     [[value('turns'), value('events'), value('bytes'), value('queryMs'), value('messageMs'), value('cpuMsAnEvent')]],
+  );
+}
+
+function ofEncoding(measured: Encoding[]): string {
+  const head = ['turns', 'history, bytes', 'plain is larger by', 'ms a turn', 'of plain', 'worker CPU, ms a turn', 'of plain'];
+  return table(
+    'Encoding of payloads (longhaul)',
+    ['tool results', 'encoding', ...head, 'encode, µs a payload', 'decode, µs'],
+    measured.map((one) => {
+      const plain = measured.find(({ encoding, results }) => encoding === 'plain' && results === one.results);
+      const { results, encoding, turns, historyBytes, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs } = one;
+      const saved = (plain?.historyBytes ?? Number.NaN) / historyBytes;
+      const costs = [historyBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
+      return [results, encoding, turns, ...costs.map(show)];
+    }),
   );
 }
 

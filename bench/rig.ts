@@ -7,6 +7,7 @@ import { startTemporal, type TemporalServer } from '../scripts/temporal.js';
 import { LonghaulClient } from '../src/client';
 import { workflowBundleOptions } from '../src/workflow-bundle';
 import { build, built } from './build';
+import { type EncodingName, encodings } from './encodings';
 import { type Link, startProcess } from './link';
 import type { ModelRequest } from './model-server';
 import type { LonghaulOptions, Spent, WorkerArguments } from './worker';
@@ -32,7 +33,7 @@ export interface Rig {
 
 interface BeginOptions {
   callTimeoutMs?: number;
-  agent?: 'bench' | 'bench-ask';
+  agent?: 'bench' | 'bench-ask' | 'bench-text';
   mode?: 'one-shot' | 'conversation';
 }
 
@@ -43,7 +44,7 @@ export interface BenchWorker {
   /** Starts a session; resolves with its workflow id. */
   begin(session: Omit<Session, 'key'>, options?: BeginOptions): Promise<string>;
   /** Starts a session and waits until it ends, or until the server terminates it. Resolves with its workflow id. */
-  finish(session: Omit<Session, 'key'>): Promise<string>;
+  finish(session: Omit<Session, 'key'>, options?: BeginOptions): Promise<string>;
   spent(): Promise<Spent>;
   /** When the newest call of a thread of `bench-ask` began to run in this worker, in epoch milliseconds. */
   begun(threadId: string): Promise<number | undefined>;
@@ -58,14 +59,18 @@ export async function startRig(): Promise<Rig> {
   const links = new Set<Link>();
   const server = await startTemporal({ own: true, metrics: true, log: (line) => console.error(line) });
   // A thousand concurrent requests take long.
-  const client = await LonghaulClient.connect({
-    connection: { address: server.address },
-    namespace: server.namespace,
-    requestTimeoutMs: 60_000,
-  });
+  const connect = (encoding: EncodingName) =>
+    LonghaulClient.connect({
+      connection: { address: server.address },
+      namespace: server.namespace,
+      requestTimeoutMs: 60_000,
+      encoding: encodings[encoding],
+    });
+  const client = await connect('plain');
+  const clients = new Map<EncodingName, LonghaulClient>([['plain', client]]);
   const stop = async () => {
     await Promise.all([...links].map((link) => link.kill()));
-    await client.close();
+    await Promise.all([...clients.values()].map((each) => each.close()));
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -84,7 +89,10 @@ export async function startRig(): Promise<Rig> {
         const asked: WorkerArguments = { contender, address: server.address, modelUrl, taskQueue, codePath, options };
         const link = await startProcess(built('worker'), [contender, JSON.stringify(asked)], nodeOptions);
         links.add(link);
-        return benchWorker(client, contender, taskQueue, link);
+        const { encoding = 'plain' } = options;
+        const its = clients.get(encoding) ?? (await connect(encoding));
+        clients.set(encoding, its);
+        return benchWorker(its, contender, taskQueue, link);
       },
       requests: (key) => model.ask('requests', key),
       arrived: (key, turn, since) => model.ask('arrived', { key, turn, since }),
@@ -118,8 +126,8 @@ function benchWorker(client: LonghaulClient, contender: Contender, taskQueue: st
     pid: link.pid,
     taskQueue,
     begin,
-    async finish(session) {
-      const id = await begin(session);
+    async finish(session, options) {
+      const id = await begin(session, options);
       await client.temporal.workflow.getHandle(id).result().catch(mustBeTerminated);
       return id;
     },

@@ -3,8 +3,9 @@ import { defaultModels } from '../src/models/registry';
 import { createWorker } from '../src/worker';
 import { floorActivities } from './contenders/floor-activities';
 import { naiveActivities } from './contenders/naive-activities';
+import { type EncodingName, encodings } from './encodings';
 import { answer } from './link';
-import { agent, askingAgent, callsBegun } from './workload';
+import { agent, askingAgent, callsBegun, readingAgent } from './workload';
 
 /** Arguments of a contender's worker process. All contenders use the same provider, the same HTTP client and the same Temporal worker options. */
 export interface WorkerArguments {
@@ -21,6 +22,8 @@ export interface LonghaulOptions {
   takeoverMs?: number;
   /** The worker runs threads only; other workers run their steps. */
   stepsElsewhere?: boolean;
+  /** Default: payloads are not encoded. */
+  encoding?: EncodingName;
 }
 
 /** CPU of the whole process, all threads, in milliseconds; memory in bytes. */
@@ -35,10 +38,11 @@ async function start({ contender, address, modelUrl, taskQueue, codePath, option
   const models = defaultModels({ openai: { baseUrl: modelUrl, apiKey: 'bench' } });
   const workflowBundle = { codePath };
   if (contender === 'longhaul') {
-    const { stepsElsewhere, ...more } = options;
+    const { stepsElsewhere, encoding = 'plain', ...more } = options;
     const temporal = stepsElsewhere ? { temporal: { enableNonLocalActivities: false } } : {};
     const worker = await createWorker({
-      agents: [agent, askingAgent],
+      agents: [agent, askingAgent, readingAgent],
+      encoding: encodings[encoding],
       connection,
       taskQueue,
       models,

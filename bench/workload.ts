@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { type Agent, defineAgent } from '../src/agents/define-agent';
 import { defineTool, type ToolDefinition } from '../src/tools/defining/define-tool';
@@ -42,6 +44,21 @@ export const askingAgent = agentOf('bench-ask', {
     return toolResult;
   },
 });
+
+/** The same, except that its tools return 16,384 characters of this project's pages, other ones in each turn. */
+export const readingAgent = agentOf('bench-text', { execute: async () => nextPage() });
+
+let pages: string | undefined;
+let read = 0;
+
+function nextPage(): string {
+  const folder = join(process.cwd(), 'docs');
+  pages ??= readdirSync(folder)
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+    .join('\n');
+  read = (read + 10_007) % (pages.length - 16_384);
+  return pages.slice(read, read + 16_384);
+}
 
 function agentOf(name: string, does: Pick<ToolDefinition<typeof input>, 'approval' | 'execute'>): Agent {
   return defineAgent({

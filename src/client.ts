@@ -21,6 +21,7 @@ import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
 import { checkThreadInput } from './core/thread-input';
 import { summary } from './core/views';
+import { configuredEncoding, type EncodingOptions, payloadCodecs } from './encoding/encoding';
 import type { StreamBus } from './stream/stream-bus';
 
 export type { Audit, AuditEntry, AuditFact } from './client/audit';
@@ -32,6 +33,8 @@ export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 export type { RefusalCode } from './core/refusal';
+export { type EncodingOptions, payloadCodecs } from './encoding/encoding';
+export { type EncryptionKey, type KeyProvider, keysFromFile, keysFromText } from './encoding/key-provider';
 
 export interface ClientOptions {
   /** The task queue on which threads are started. Default: LONGHAUL_TASK_QUEUE, or `longhaul`. */
@@ -82,11 +85,14 @@ export class LonghaulClient {
   }
 
   /**
-   * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them.
+   * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them. `encoding`: as the
+   * workers', by default as the environment defines it.
    * @throws LonghaulError `unreachable`, within about 5 s
    */
-  static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
-    const { connection, namespace, ...rest } = options;
+  static async connect(
+    options: ClientOptions & { connection?: ConnectionOptions; namespace?: string; encoding?: EncodingOptions } = {},
+  ): Promise<LonghaulClient> {
+    const { connection, namespace, encoding = configuredEncoding(), ...rest } = options;
     const environment = loadClientConnectConfig();
     const connectionOptions = { ...environment.connectionOptions, ...connection };
     const address = connectionOptions.address ?? 'localhost:7233';
@@ -99,7 +105,12 @@ export class LonghaulClient {
         channelArgs: { ...patient.options.channelArgs, ...connectionOptions.channelArgs },
       });
       patient.belongsTo(temporal);
-      return new LonghaulClient(new Client({ connection: temporal, namespace: namespace ?? environment.namespace ?? 'default' }), rest);
+      const client = new Client({
+        connection: temporal,
+        namespace: namespace ?? environment.namespace ?? 'default',
+        dataConverter: { payloadCodecs: payloadCodecs(encoding) },
+      });
+      return new LonghaulClient(client, rest);
     } catch (cause) {
       throw new LonghaulError(
         'unreachable',

@@ -84,6 +84,30 @@ export function readSigningKeyFile(env: Record<string, string | undefined> = pro
   return env.LONGHAUL_SIGNING_KEY?.trim() || undefined;
 }
 
+/** How payloads are written, see `EncodingOptions`. It is not part of `readConfig`, so that keys do not appear where the configuration is printed. */
+export function readEncoding(env: Record<string, string | undefined> = process.env): {
+  /** `LONGHAUL_ENCRYPTION_KEYS`: the keys themselves. */
+  keys?: string;
+  /** `LONGHAUL_ENCRYPTION_KEYS_FILE`: a file of keys. */
+  keysFile?: string;
+  /** `LONGHAUL_COMPRESSION`: `on` or `off`. */
+  compression?: boolean;
+} {
+  const [keys, keysFile, compression] = ['LONGHAUL_ENCRYPTION_KEYS', 'LONGHAUL_ENCRYPTION_KEYS_FILE', 'LONGHAUL_COMPRESSION'].map(
+    (name) => env[name]?.trim() || undefined,
+  );
+  if (keys && keysFile) throw new Error('LONGHAUL_ENCRYPTION_KEYS and LONGHAUL_ENCRYPTION_KEYS_FILE are both set; set one of them.');
+  if (compression !== undefined && compression !== 'on' && compression !== 'off') {
+    throw new Error(`LONGHAUL_COMPRESSION is ${JSON.stringify(compression)}; it must be on or off.`);
+  }
+  return { ...(keys && { keys }), ...(keysFile && { keysFile }), ...(compression && { compression: compression === 'on' }) };
+}
+
+/** `LONGHAUL_CODEC_TOKEN`: the secret that requests to `longhaul codec-server` must have. */
+export function readCodecToken(env: Record<string, string | undefined> = process.env): string | undefined {
+  return env.LONGHAUL_CODEC_TOKEN?.trim() || undefined;
+}
+
 /** `LONGHAUL_USER`: who answers at the command line, if `--by` is not given. */
 export function readUser(env: Record<string, string | undefined> = process.env): string | undefined {
   return env.LONGHAUL_USER?.trim() || undefined;

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { version } from '@temporalio/worker/package.json';
+import { encodeFailures } from './contract/encode-failures';
+import type { Encoding } from './encoding/encoding';
 
 type WebpackHook = NonNullable<BundleOptions['webpackConfigHook']>;
 type Plugin = Extract<NonNullable<Parameters<WebpackHook>[0]['plugins']>[number], (compiler: never) => void>;
@@ -68,10 +71,28 @@ export function workflowBundleOptions({
   return { workflowsPath, workflowInterceptorModules, preloadModules, ...converterPaths(), webpackConfigHook: lean };
 }
 
-/** The data converter of workers and of replays, in which a thread must read the same history. `own` is the user's converter. */
-export function dataConverter(own: NonNullable<WorkerOptions['dataConverter']> = {}): NonNullable<WorkerOptions['dataConverter']> {
+/**
+ * The data converter of workers and of replays, in which a thread must read the same history. `own` is the user's converter; its codecs are applied
+ * after those of the encoding.
+ */
+export function dataConverter(
+  { codecs, encrypts }: Encoding,
+  own: NonNullable<WorkerOptions['dataConverter']> = {},
+): NonNullable<WorkerOptions['dataConverter']> {
   const { failureConverterPath, payloadConverterPath } = converterPaths();
-  return { failureConverterPath, ...own, payloadConverterPath };
+  return {
+    failureConverterPath: encrypts ? sibling('workflows/encoding-failure-converter') : failureConverterPath,
+    ...own,
+    payloadCodecs: [...codecs, ...(own.payloadCodecs ?? [])],
+    payloadConverterPath,
+  };
+}
+
+/** The same bundle for a worker that encrypts payloads: its workflow code encodes the texts of failures. */
+export async function withEncodedFailures(bundle: { codePath: string } | { code: string }): Promise<{ code: string }> {
+  const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath, 'utf8');
+  // On the first line, so that the source map still applies.
+  return { code: `globalThis.${encodeFailures} = true; ${code}` };
 }
 
 function converterPaths(): { payloadConverterPath: string; failureConverterPath: string } {

@@ -39,17 +39,19 @@ const table: Record<string, Allowance> = {
   },
 
   config: { packages: ['node', '@temporalio/envconfig'] },
+  // Not `client` and not `worker`: both use it. `@temporalio/proto`: the bytes of a payload.
+  encoding: { zones: ['contract', 'config'], packages: ['node', '@temporalio/common', '@temporalio/proto'] },
   client: {
-    zones: ['core', 'contract', 'config'],
+    zones: ['core', 'contract', 'config', 'encoding'],
     types: ['stream'],
     packages: ['node', '@grpc/grpc-js', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   // Workflows are named by path: the worker bundles them, it never runs them itself.
   worker: {
-    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config', 'workflow-bundle'],
+    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config', 'encoding', 'workflow-bundle'],
     packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client', '@temporalio/envconfig'],
   },
-  'workflow-bundle': { packages: ['node', '@temporalio/worker'] },
+  'workflow-bundle': { zones: ['contract', 'encoding'], packages: ['node', '@temporalio/worker'] },
   cli: {
     zones: ['client', 'core', 'projections', 'contract', 'config'],
     packages: ['node', 'commander', 'picocolors'],
@@ -59,11 +61,12 @@ const table: Record<string, Allowance> = {
   'cli/commands/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
   'cli/commands/dev-server': { zones: ['scripts'] },
   'cli/commands/worker': { zones: ['worker'] },
+  'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 
   // What users test their agents with, and what the package exports: they see everything but the programs.
   testing: {
-    zones: ['core', 'contract', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker', 'workflow-bundle'],
+    zones: ['core', 'contract', 'encoding', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker', 'workflow-bundle'],
     packages: ['node', 'zod', '@temporalio/*'],
   },
   index: {

@@ -95,6 +95,17 @@ function addProcesses(program: Command): void {
       keygen(name, options);
     });
   program
+    .command('codec-server')
+    .description("decode payloads for Temporal's Web UI and command line, with the keys of LONGHAUL_ENCRYPTION_KEYS_FILE")
+    .option('--host <host>', 'the address to listen at; other than this machine, it needs LONGHAUL_CODEC_TOKEN', '127.0.0.1')
+    .addOption(new Option('--port <port>', 'the port to listen at').argParser(wholeNumber).default(8234))
+    .option('--origin <url...>', 'the addresses of Web UIs that may use it', ['http://localhost:8233', 'http://127.0.0.1:8233'])
+    .option('--namespace <name...>', 'only for these namespaces; default: for all')
+    .action(async (options) => {
+      const { codecServer }: typeof import('./commands/codec-server') = require('./commands/codec-server');
+      await codecServer(options);
+    });
+  program
     .command('replay')
     .description('before a deploy: check the installed code against the histories of your threads')
     .argument('[file...]', 'histories in the format of "temporal workflow show --output json"; default: those of the namespace')

@@ -10,6 +10,7 @@ export type LonghaulErrorCode =
   | 'no-worker'
   | 'unreachable'
   | 'namespace-not-found'
+  | 'encryption-key-missing'
   | 'search-attributes-missing'
   | 'run-failed'
   | 'run-cancelled'

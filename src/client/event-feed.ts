@@ -3,6 +3,7 @@ import { queries } from '../contract/requests';
 import type { EventsPage } from '../contract/thread';
 import { type AgentEvent, type DurableEvent, isTerminal } from '../core/event';
 import type { StreamBus } from '../stream/stream-bus';
+import { messageOf } from './decode';
 import { LonghaulError } from './errors';
 import { Heartbeats } from './heartbeats';
 import type { Closed, Seen } from './history-view';
@@ -83,7 +84,7 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
       // Only when the log is read to its end: a step's text follows the event that the step began.
       const lookAt = dueAt === Number.POSITIVE_INFINITY && heartbeats ? heartbeats.nextAt(seen) : Number.POSITIVE_INFINITY;
       if (heartbeats && lookAt <= Date.now()) yield* await abortable(signal, () => heartbeats.look());
-      else await alarm.until(Math.min(dueAt, lookAt, side.heldUntil(), mustGoOn(watch, seen, began)));
+      else await alarm.until(Math.min(dueAt, lookAt, side.heldUntil(), await mustGoOn(watch, seen, began)));
     }
   } catch (error) {
     if (!signal?.aborted) throw explain(threadId, 'reading events', error);
@@ -227,15 +228,15 @@ async function abortable<T>(signal: AbortSignal | undefined, work: () => Promise
   }
 }
 
-/** Returns until when to wait for a workflow task that no worker takes or that fails repeatedly. Throws when that time has passed. */
-function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: number): number {
+/** Resolves with until when to wait for a workflow task that no worker takes or that fails repeatedly. Rejects when that time has passed. */
+async function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: number): Promise<number> {
   if (task?.state !== 'scheduled' || closed) return Number.POSITIVE_INFINITY;
   const until = Math.max(task.since, began, watch.awayAt()) + noWorkerMs;
   if (Date.now() < until) return until;
   if (!task.failure) throw noWorker(watch.threadId, 'reading events');
   throw new LonghaulError(
     'no-worker',
-    `reading events: no worker is able to continue thread "${watch.threadId}": ${task.failure}. It continues when a worker that is able to runs`,
+    `reading events: no worker is able to continue thread "${watch.threadId}": ${await messageOf(watch.client, task.failure)}. It continues when a worker that is able to runs`,
   );
 }
 

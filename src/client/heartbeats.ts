@@ -1,7 +1,7 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import type { Payload } from '@temporalio/common';
 import type { StepProgress } from '../contract/activities';
 import type { EphemeralEvent } from '../core/event';
+import { decodePayload } from './decode';
 import type { Seen } from './history-view';
 import { persist } from './persist';
 
@@ -47,7 +47,8 @@ export class Heartbeats {
     for (const activity of raw.pendingActivities ?? []) {
       // A failure is reported by the attempt after it.
       if ((activity.attempt ?? 1) > 1) everyMs = Math.min(everyMs, Math.max(msUntil(activity.scheduledTime), 0) + firstLookMs);
-      const progress = await this.#decode(activity.heartbeatDetails?.payloads?.[0]);
+      // Without the key, the text is shown when it is complete.
+      const progress = (await decodePayload(client, activity.heartbeatDetails?.payloads?.[0])) as StepProgress | undefined;
       if (!progress) continue;
       everyMs = Math.min(everyMs, progress.liveMs ?? (progress.text ? usualLookMs : rareLookMs));
       told.push(...this.#retriesOf(progress), ...this.#grown(progress));
@@ -87,19 +88,6 @@ export class Heartbeats {
 
   #envelope({ runId = null }: { runId?: string | null }): { timestamp: string; threadId: string; runId: string | null } {
     return { timestamp: new Date().toISOString(), threadId: this.threadId, runId };
-  }
-
-  async #decode(payload: Payload | undefined | null): Promise<StepProgress | undefined> {
-    if (!payload) return undefined;
-    const { payloadConverter, payloadCodecs } = this.client.options.loadedDataConverter;
-    try {
-      let payloads = [payload];
-      for (const codec of [...payloadCodecs].reverse()) payloads = await codec.decode(payloads);
-      return payloads[0] && payloadConverter.fromPayload<StepProgress>(payloads[0]);
-    } catch {
-      // The heartbeat is encrypted and this client has no key. The text is then shown when it is complete.
-      return undefined;
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import type { ProtoFailure } from '@temporalio/common';
 import type { Activities } from '../contract/activities';
 
 export interface Closed {
@@ -13,7 +14,7 @@ export interface Seen {
   /** The number of completed workflow tasks, over all executions that were followed. Only completed tasks record events. */
   tasks: number;
   /** The workflow task that waits for a worker or runs on one. `since`: when this was noticed, in milliseconds since 1970. */
-  task?: { state: 'scheduled' | 'started'; since: number; failure?: string };
+  task?: { state: 'scheduled' | 'started'; since: number; failure?: ProtoFailure };
   /**
    * An activity is scheduled or running. `since`: when the newest was scheduled; 0 if that was before the watch began.
    * `preparing`: the only activity fetches the facts about the agent, which precedes a run's first step.
@@ -122,7 +123,7 @@ export class HistoryView {
       this.#startedAt = timeOf(event);
     } else if (failed || event.workflowTaskTimedOutEventAttributes) {
       // The next attempts are in the history only after one of them has succeeded.
-      this.#task = { state: 'scheduled', since, ...(failed?.failure?.message && { failure: failed.failure.message }) };
+      this.#task = { state: 'scheduled', since, ...(failed?.failure && { failure: failed.failure }) };
     } else if (event.workflowTaskCompletedEventAttributes) {
       this.#task = undefined;
       this.worked = true;

@@ -1,6 +1,7 @@
 import type { Client, WorkflowExecutionStatusName } from '@temporalio/client';
-import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+import { defaultPayloadConverter } from '@temporalio/common';
 import type { LonghaulClient } from '../client';
+import { decodePayload } from './decode';
 import { persist } from './persist';
 
 type RawExecution = Awaited<ReturnType<Client['workflowService']['listWorkflowExecutions']>>['executions'][number];
@@ -37,8 +38,7 @@ export async function* executions(
   } while (nextPageToken.length > 0);
 }
 
-export function listedThread({ options: { loadedDataConverter } }: Client, raw: RawExecution): ListedThread {
-  const { payloadConverter, payloadCodecs } = loadedDataConverter;
+export function listedThread(client: Client, raw: RawExecution): ListedThread {
   return {
     workflowId: raw.execution?.workflowId ?? '',
     runId: raw.execution?.runId ?? '',
@@ -46,17 +46,7 @@ export function listedThread({ options: { loadedDataConverter } }: Client, raw: 
     status: statusNames[raw.status ?? 0] ?? 'UNKNOWN',
     startTime: dateOf(raw.startTime),
     ...(raw.closeTime && { closeTime: dateOf(raw.closeTime) }),
-    async memo(name) {
-      const given = raw.memo?.fields?.[name];
-      if (!given) return undefined;
-      try {
-        let payloads: Payload[] = [given];
-        for (const codec of [...payloadCodecs].reverse()) payloads = await codec.decode(payloads);
-        return payloads[0] && payloadConverter.fromPayload(payloads[0]);
-      } catch {
-        return undefined;
-      }
-    },
+    memo: (name) => decodePayload(client, raw.memo?.fields?.[name]),
     attribute(name) {
       const payload = raw.searchAttributes?.indexedFields?.[name];
       const value: unknown = payload && defaultPayloadConverter.fromPayload(payload);

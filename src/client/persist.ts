@@ -1,3 +1,4 @@
+import { failureTypes } from '../contract/activities';
 import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { awayAt, isUp, noteAway, type Reachable, whyAway } from './reach';
 import { isNoWorker } from './thread-errors';
@@ -37,7 +38,10 @@ export async function persist<T>(
       return await connection.withDeadline(began + Math.min(deadlineMs, Math.max(awayMs, shortestTryMs)), action);
     } catch (error) {
       signal?.throwIfAborted();
-      if ((error as Error).name === 'NamespaceNotFoundError') throw noNamespace(what, error);
+      const { name, message } = error as Error;
+      if (name === 'NamespaceNotFoundError') throw noNamespace(what, error);
+      if (name === failureTypes.keyUnavailable)
+        throw new LonghaulError('encryption-key-missing', `${what}: ${message}`, undefined, { cause: error });
       const verdict = await judge(connection, error, needsWorker);
       if (verdict === 'final') throw error;
       const next = Date.now() + wait;

@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { keyMissing } from '../contract/key-missing';
 import { replayFirst } from '../contract/replay-first';
 import { updates } from '../contract/requests';
 import { isRefusalCode, type RefusalCode } from '../core/refusal';
@@ -17,6 +18,11 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     return new LonghaulError(code, `${what} was refused by thread "${threadId}": ${reason}`, undefined, {
       cause: error,
       ...(refusal && { refusal }),
+    });
+  }
+  if (wordsOf(error).includes(keyMissing)) {
+    return new LonghaulError('encryption-key-missing', `${what}: a worker of thread "${threadId}" lacks a key: ${message}`, undefined, {
+      cause: error,
     });
   }
   if (name === 'QueryNotRegisteredError' || name === 'QueryRejectedError' || grpcCode(error) === grpc.invalidArgument) {
@@ -61,6 +67,9 @@ export function isNoWorker(error: unknown): boolean {
 
 const busy: RefusalCode = 'busy';
 
+/** Another attempt, which another worker may take, may succeed. */
+const mayPass = [replayFirst, keyMissing];
+
 /**
  * Whether a request that a worker must answer may succeed a moment later. Apart from "no poller", "failed precondition" means that the workflow
  * task currently fails, or that the history is not available yet.
@@ -68,7 +77,7 @@ const busy: RefusalCode = 'busy';
 export function passesByItself(error: unknown): boolean {
   const code = grpcCode(error);
   if (((error as Error | null)?.cause as { type?: unknown } | undefined)?.type === busy) return true;
-  return code === grpc.resourceExhausted || code === grpc.failedPrecondition || wordsOf(error).includes(replayFirst);
+  return code === grpc.resourceExhausted || code === grpc.failedPrecondition || mayPass.some((words) => wordsOf(error).includes(words));
 }
 
 /** `asked`: the request changes the thread, and the server may still deliver it to the next worker. */

@@ -191,4 +191,8 @@ export const failureTypes = {
   beganTooLate: 'BeganTooLate',
   /** The workflow cancelled the step, but the server did not confirm it, because the workflow task was lost. */
   stopNotConfirmed: 'StopNotConfirmed',
+  /** The worker does not have the key of an encrypted payload, so the step did not begin. */
+  keyUnavailable: 'EncryptionKeyUnavailable',
+  /** A query was asked with an argument that it does not take. */
+  queryRefused: 'QueryRefused',
 } as const;

@@ -1,4 +1,4 @@
-import type { DataConverter } from '@temporalio/common';
+import type { DataConverter, PayloadCodec } from '@temporalio/common';
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -10,13 +10,17 @@ import {
 } from '@temporalio/worker';
 import { threadSinks } from '../activities/steps/running-steps';
 import { workflowType } from '../contract/thread';
+import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
 import { type History, type RecordedHistory, runIdOf, writeHistoryFile } from './history-file';
+import { missingKey } from './missing-key';
 
 export interface ReplayOptions {
   /** A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package, or else one that is built now. */
   workflowBundle?: { codePath: string } | { code: string };
-  /** The workers' `temporal.dataConverter`, if payloads are encrypted. */
+  /** The workers' `encoding`. Default: as the environment defines it. */
+  encoding?: EncodingOptions;
+  /** The workers' `temporal.dataConverter`, if they have one. */
   dataConverter?: DataConverter;
   /**
    * The folder that diverging histories are written to, created when needed. The files contain everything that users and tools of the thread wrote.
@@ -59,7 +63,9 @@ export async function replayHistories(
   options: ReplayOptions = {},
 ): Promise<ReplayReport> {
   const report: ReplayReport = { replayed: 0, skipped: [], diverged: [] };
-  const replays = worthReplaying(histories, report, options);
+  const encoding = await startEncoding(options.encoding ?? configuredEncoding());
+  const codecs = [...encoding.codecs, ...(options.dataConverter?.payloadCodecs ?? [])];
+  const replays = worthReplaying(histories, codecs, report, options);
   let next = await replays.next();
   let current: RecordedHistory | undefined;
   async function* feed() {
@@ -71,7 +77,7 @@ export async function replayHistories(
     }
   }
   // One worker takes one history at a time: if a second worker is created while the first ends, the SDK shuts down the runtime of both.
-  const workerOptions = next.done ? undefined : await prepareWorker(options);
+  const workerOptions = next.done ? undefined : await prepareWorker(encoding, options);
   while (workerOptions && !next.done) {
     try {
       for await (const { error } of Worker.runReplayHistories(workerOptions, feed())) {
@@ -90,11 +96,11 @@ export async function replayHistories(
   return report;
 }
 
-async function prepareWorker(options: ReplayOptions): Promise<ReplayWorkerOptions> {
+async function prepareWorker(encoding: Encoding, options: ReplayOptions): Promise<ReplayWorkerOptions> {
   quieten();
   return {
     workflowBundle: options.workflowBundle ?? (await bundleOf(options)),
-    dataConverter: dataConverter(options.dataConverter),
+    dataConverter: dataConverter(encoding, options.dataConverter),
     sinks: threadSinks,
     ...onThread,
   };
@@ -134,11 +140,12 @@ function wordsOf(failure: Error): string {
 
 async function* worthReplaying(
   histories: Iterable<Replayable> | AsyncIterable<Replayable>,
+  codecs: readonly PayloadCodec[],
   report: ReplayReport,
   { onProgress }: ReplayOptions,
 ): AsyncGenerator<RecordedHistory, void> {
   for await (const candidate of histories) {
-    const why = 'why' in candidate ? candidate.why : whyNot(candidate.history);
+    const why = 'why' in candidate ? candidate.why : (whyNot(candidate.history) ?? (await missingKey(candidate.history, codecs)));
     if (why === undefined) {
       yield candidate as RecordedHistory;
       continue;

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
 import { createActivities, type DecisionVerifier, TranscriptCache } from '../activities';
 import { registerSearchAttributes } from '../activities/register-search-attributes';
 import { threadSinks } from '../activities/steps/running-steps';
@@ -11,12 +11,13 @@ import { readConfig } from '../config';
 import { defaultTaskQueue } from '../contract/thread';
 import type { Limits } from '../core/agent';
 import { defaultTakeoverMs } from '../core/takeover';
+import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import type { ModelProvider } from '../models/model';
 import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import type { Dependencies } from '../tools/defining/define-tool';
-import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
+import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
 import { checkDependencies, checkProviders } from './check-exports';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
@@ -57,6 +58,11 @@ export interface WorkerOptions {
    * may decide, without a signature.
    */
   verifier?: DecisionVerifier;
+  /**
+   * How payloads are compressed and encrypted. Give the same keys to all workers and clients of a namespace. Default: as LONGHAUL_ENCRYPTION_KEYS_FILE,
+   * LONGHAUL_ENCRYPTION_KEYS and LONGHAUL_COMPRESSION define.
+   */
+  encoding?: EncodingOptions;
   /** The maximum number of concurrent model and tool calls, which mostly wait. Default 200. */
   maxConcurrentSteps?: number;
   /** The size of the cache of message text for model calls, in characters. Default 256 million; 0 turns the cache off. */
@@ -131,6 +137,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const { dependencies = {} } = options;
   const wrong = checkDependencies(dependencies) ?? checkProviders(options.providers);
   if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
+  const encoding = await startEncoding(options.encoding ?? configuredEncoding());
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
@@ -160,8 +167,8 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     namespace,
     taskQueue,
     activities: { ...activities },
-    ...workflowCode(options),
-    dataConverter: dataConverter(options.temporal?.dataConverter),
+    ...(await workflowCode(options, encoding)),
+    dataConverter: dataConverter(encoding, options.temporal?.dataConverter),
     // After a worker is killed, its threads wait this long before another worker takes them.
     stickyQueueScheduleToStartTimeout: options.temporal?.stickyQueueScheduleToStartTimeout ?? '1s',
     // The steps decide themselves when to send a heartbeat. This option limits how fast a step can check for its cancellation.
@@ -191,16 +198,28 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
 }
 
 /** The options for a bundle that was built ahead of time, or for one that the SDK builds at start. */
-function workflowCode({ workflowBundle, temporal }: WorkerOptions): Partial<TemporalWorkerOptions> {
+async function workflowCode({ workflowBundle, temporal }: WorkerOptions, { encrypts }: Encoding): Promise<Partial<TemporalWorkerOptions>> {
   const workflowModules = temporal?.interceptors?.workflowModules ?? [];
-  const isOurs = workflowModules.length === 0 && temporal?.dataConverter?.failureConverterPath === undefined;
+  const { failureConverterPath } = temporal?.dataConverter ?? {};
+  const isOurs = workflowModules.length === 0 && failureConverterPath === undefined;
   const bundle = workflowBundle ?? (isOurs ? packagedBundle() : undefined);
-  if (bundle) return { workflowBundle: bundle };
-  const { workflowsPath, workflowInterceptorModules = [], preloadModules, webpackConfigHook } = workflowBundleOptions();
+  if (bundle) return { workflowBundle: encrypts ? await withEncodedFailures(bundle) : bundle };
+  const { workflowInterceptorModules = [], ...built } = workflowBundleOptions();
+  const { workflowsPath, preloadModules, webpackConfigHook } = built;
+  const modules = [...workflowInterceptorModules, ...workflowModules];
+  if (encrypts) {
+    const own = failureConverterPath === undefined ? {} : { failureConverterPath };
+    const { logger } = Runtime.instance();
+    return {
+      workflowBundle: await withEncodedFailures(
+        await bundleWorkflowCode({ ...built, ...own, workflowInterceptorModules: modules, logger }),
+      ),
+    };
+  }
   return {
     workflowsPath,
     bundlerOptions: { preloadModules, webpackConfigHook },
-    interceptors: { ...temporal?.interceptors, workflowModules: [...workflowInterceptorModules, ...workflowModules] },
+    interceptors: { ...temporal?.interceptors, workflowModules: modules },
   };
 }
 

@@ -1,4 +1,8 @@
-import { DefaultFailureConverter, type FailureConverter, type Payload, type ProtoFailure } from '@temporalio/common';
+import { DefaultFailureConverter, type FailureConverter, type Payload, type PayloadConverter, type ProtoFailure } from '@temporalio/common';
+import { failureTypes } from '../contract/activities';
+import { encodeFailures } from '../contract/encode-failures';
+import { keyMissing } from '../contract/key-missing';
+import { replayFirst } from '../contract/replay-first';
 import { bounds } from '../core/bounds';
 import { shortText } from '../core/text';
 import { factsOfThrown } from '../core/thrown';
@@ -7,18 +11,52 @@ import { factsOfThrown } from '../core/thrown';
  * Wraps a failure converter, so that every failure that leaves a worker is well formed and bounded: of activities, of the workflow, of
  * rejected updates and of failed queries. protobufjs writes a text under 40 characters with half a surrogate pair as invalid UTF-8. The SDK's
  * core can't read such a completion, and the worker shuts down, as does the next one that tries the same activity.
+ * `encode`: whether messages and stack traces are put into payloads, which a codec can encrypt.
  */
-export function boundFailures(inner: FailureConverter): FailureConverter {
+export function boundFailures(inner: FailureConverter, { encode }: { encode(): boolean }): FailureConverter {
   return {
     errorToFailure(error, payloadConverter, context) {
-      return boundFailure(converted(error, () => inner.errorToFailure(error, payloadConverter, context)));
+      const failure = boundFailure(converted(error, () => inner.errorToFailure(error, payloadConverter, context)));
+      return encode() ? encodeTexts(failure, payloadConverter) : failure;
     },
     failureToError: (failure, payloadConverter, context) => inner.failureToError(failure, payloadConverter, context),
   };
 }
 
 /** Loaded by its path, also inside the workflow sandbox. */
-export const failureConverter = boundFailures(new DefaultFailureConverter());
+export const failureConverter = boundFailures(new DefaultFailureConverter(), {
+  encode: () => (globalThis as Record<string, unknown>)[encodeFailures] === true,
+});
+
+/**
+ * Does what `DefaultFailureConverter` does with `encodeCommonAttributes`, but also for causes that came from elsewhere with readable texts, and without
+ * changing the failure of the error, whose texts would be lost if it were converted twice.
+ */
+function encodeTexts(failure: ProtoFailure, payloadConverter: PayloadConverter): ProtoFailure {
+  const { message, stackTrace, cause, encodedAttributes } = failure;
+  if (staysReadable(failure)) return { ...failure, stackTrace: '', cause: undefined };
+  const texts =
+    encodedAttributes && message === encodedMessage ? encodedAttributes : payloadConverter.toPayload({ message, stack_trace: stackTrace });
+  return {
+    ...failure,
+    message: encodedMessage,
+    stackTrace: '',
+    encodedAttributes: texts,
+    cause: cause && encodeTexts(cause, payloadConverter),
+  };
+}
+
+/**
+ * Texts of the engine that say nothing about a thread. The client must be able to read them: the SDK does not decode the failure of a query, and a process
+ * that lacks a key can't decode the failure that says so. The refusal of a query repeats a part of its argument, and is not stored.
+ */
+function staysReadable({ message, applicationFailureInfo }: ProtoFailure): boolean {
+  const text = message ?? '';
+  return text === replayFirst || text.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused;
+}
+
+/** The message that Temporal's SDKs show in place of an encoded one. */
+const encodedMessage = 'Encoded failure';
 
 /** An error that can't be converted (a proxy, circular causes, details that are not JSON) is reduced to its message, stack and type. */
 function converted(error: unknown, convert: () => ProtoFailure): ProtoFailure {

@@ -1,4 +1,5 @@
-import { setHandler } from '@temporalio/workflow';
+import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { failureTypes } from '../contract/activities';
 import { queries } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
 import { show } from '../core/check-input';
@@ -8,7 +9,6 @@ import { receiptOf } from '../core/receipts';
 import { remaining } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
-import { refuse } from './refuse';
 import type { ThreadContext } from './thread-context';
 
 /** Registers the thread's queries. They change nothing. */
@@ -77,6 +77,10 @@ function readQuery(name: string, payload: unknown, known: string[]): Record<stri
   const wrong = undecodable ?? (!isFields ? `it was given ${show(payload)}` : unknown && `${unknown} is not known`);
   if (wrong) refuse(`${name} takes { ${known.join(', ')} }: ${wrong}`);
   return payload as Record<string, unknown>;
+}
+
+function refuse(reason: string): never {
+  throw ApplicationFailure.nonRetryable(reason, failureTypes.queryRefused);
 }
 
 function count(value: unknown, name: string, otherwise: number): number {

@@ -10,6 +10,9 @@ import type { ThreadContext } from './thread-context';
 /** How often a step is scheduled. A few deploys in a row must not end a run; a step whose every attempt kills its worker must. */
 const most = 6;
 
+/** The longest wait before a step is tried again on a worker that may have the key that the last one lacked. Each try adds six events to history. */
+const longestKeyWaitMs = 10 * 60_000;
+
 /** The longest heartbeat timeout: a worker that is silent for so long is considered lost. */
 const longestTimeoutMs = 60_000;
 
@@ -28,6 +31,7 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
   const shortest = heartbeatTimeoutOf(thread.state.facts?.takeoverMs);
   let earlier: EarlierAttempts | undefined;
   let pauses: ReturnType<typeof agentPauses> | undefined;
+  let keyless = 0;
   for (let times = 1; ; ) {
     const { alarms, growth } = thread;
     const heartbeatTimeout = options.heartbeatTimeout ?? Math.min(shortest * 4 ** alarms, Math.max(shortest, longestTimeoutMs));
@@ -49,6 +53,9 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
         const pauseMs = pauses();
         if (pauseMs === undefined) throw error;
         waitMs = pauseMs;
+      } else if (lacksKey(error)) {
+        // That worker began nothing either. It may be the only one until somebody gives it the key, and the run must not be lost until then.
+        waitMs = Math.min(1_000 * 2 ** keyless++, longestKeyWaitMs);
       } else if (times++ === most) {
         throw error;
       }
@@ -57,6 +64,13 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
       if (waitMs > 0) await sleep(waitMs);
     }
   }
+}
+
+/** Failures of attempts that did nothing. */
+const neverBegan: readonly string[] = [failureTypes.beganTooLate, failureTypes.unknownAgent, failureTypes.keyUnavailable];
+
+function lacksKey(error: unknown): boolean {
+  return error instanceof ActivityFailure && (error.cause as ApplicationFailure | undefined)?.type === failureTypes.keyUnavailable;
 }
 
 interface Lost {
@@ -76,7 +90,7 @@ function lostIn(error: unknown, isOnce: boolean): Lost | undefined {
     return { silent: true, waitMs: 0, left: lastHeartbeatDetails as StepProgress | undefined };
   }
   if (!(cause instanceof ApplicationFailure) || cause.nonRetryable) return undefined;
-  if (isOnce && cause.type !== failureTypes.beganTooLate && cause.type !== failureTypes.unknownAgent) return undefined;
+  if (isOnce && !neverBegan.includes(cause.type ?? '')) return undefined;
   const {
     attempts: failed,
     throws,

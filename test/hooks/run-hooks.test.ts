@@ -47,7 +47,7 @@ beforeAll(async () => {
     taskQueue,
     workflowsPath: join(__dirname, 'hooked-thread.ts'),
     bundlerOptions: { webpackConfigHook },
-    dataConverter: dataConverter(),
+    dataConverter: dataConverter({ codecs: [], encrypts: false }),
     activities: { runHooks: activity },
     maxHeartbeatThrottleInterval: '300ms',
   });

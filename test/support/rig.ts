@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import { guarded } from '../../scripts/guarded.js';
 import type { Agent } from '../../src/agents';
-import { type ClientOptions, LonghaulClient } from '../../src/client';
+import { LonghaulClient } from '../../src/client';
 import type { AgentEvent } from '../../src/core/event';
 import { defaultModels } from '../../src/models/registry';
 import { inProcessBus } from '../../src/stream/stream-bus';
@@ -33,7 +33,7 @@ export interface RigOptions {
   /** Default: the shared server. */
   address?: string;
   worker?: Partial<WorkerOptions>;
-  client?: ClientOptions;
+  client?: Parameters<typeof LonghaulClient.connect>[0];
   /** Send deltas over a stream bus that worker and client share. */
   bus?: boolean;
   /** How many workers to start; 0 starts none yet. Default 1. */

@@ -72,13 +72,16 @@ function asFailure(thrown: unknown, causesLeft: number = bounds.failureCauses): 
   const { type = name, ...terms } = termsOf(thrown);
   const failure = ApplicationFailure.create({
     ...terms,
-    type: shortText(type, bounds.failureTypeChars),
+    type: shortText(type === failureTypes.keyUnavailable ? keyUnavailableInside : type, bounds.failureTypeChars),
     message: shortText(message, bounds.failureMessageChars),
     ...(cause !== undefined && causesLeft > 0 && { cause: asFailure(cause, causesLeft - 1) as Error }),
   });
   failure.stack = shortText(stack, bounds.failureStackChars);
   return failure;
 }
+
+/** `keyUnavailable` means that the step did not begin, which only the SDK may report: it decodes the arguments before it calls the activity. */
+const keyUnavailableInside = `${failureTypes.keyUnavailable}InStep`;
 
 /** Whether Temporal handles the error itself: a cancellation, or an activity that another process completes. */
 function isKnown(thrown: unknown): boolean {
