@@ -18,6 +18,8 @@ export const bounds = {
   inlineBytes: 800_000,
   /** How much JSON of a tool's result is written. The model sees the beginning and the end of it. */
   outputChars: 250_000,
+  /** An artifact: an output, an image or a file of a tool that is stored outside the history. It is held in memory to be written or read. */
+  artifactBytes: 64_000_000,
   /** A progress message of a tool. Heartbeats contain it. */
   progressChars: 4_000,
   /** Nesting of objects and lists in data from outside. */
