@@ -21,6 +21,7 @@ import { askThread } from './steps/ask-thread';
 import { withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 import { runStep, type Step } from './steps/step';
+import { withStoredMedia } from './steps/stored-media';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
 
@@ -46,7 +47,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const agent = agentOf(deps.agents, request.agent, step);
       progress.maxAttempts = agent.retry.maxAttempts;
       const toolbox = await toolsOf(agent, step);
-      const messages = await transcript(deps, request, step);
+      const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
       const instructions = await instructionsOf(agent, step);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));

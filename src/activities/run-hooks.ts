@@ -7,7 +7,7 @@ import type { CheckedCall } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
 import type { ToolContext } from '../tools/defining/define-tool';
-import { capContent } from '../tools/running/output-cap';
+import { capContent, maxOutputBytes } from '../tools/running/output-cap';
 import { agentOf } from './steps/agent-of';
 import { askThread, eventsOf } from './steps/ask-thread';
 import { callDigest, checkedBy, withDigest } from './steps/call-digest';
@@ -15,6 +15,9 @@ import type { ActivityDependencies } from './steps/dependencies';
 import { runStep, type Step } from './steps/step';
 
 type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies' | 'liveTextMs' | 'takeoverMs'>;
+
+/** More than a tool's output has, so that a hook that adds a note to an output does not have it cut a second time. */
+const hookOutputBytes = maxOutputBytes + 16 * 1024;
 
 /** Attempts at a step whose transcript can't be read. After that, it counts as the hook's error. */
 const tries = 3;
@@ -59,7 +62,7 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
     },
     events: (from, to) => eventsOf(step.threadId, step.execution, from, to),
     resolve: resolver(deps, request, step),
-    cap: capContent,
+    cap: (content) => capContent(content, { max: hookOutputBytes }),
   };
   const { answer, reports } = await hooks.run(request.hook, request.input, host);
   if (lost && step.attempt < tries && reports.some(({ error }) => error !== undefined)) throw unavailable();
@@ -128,6 +131,7 @@ function resolver({ dependencies, agents, workspace }: Needed, request: RunHooks
     progress: () => undefined,
     resolve,
     now: () => new Date(),
+    maxOutputBytes,
   };
   return resolve;
 }

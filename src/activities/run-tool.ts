@@ -31,6 +31,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       if (digest && (await digestNow(step.threadId, toolbox, call)) !== digest) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notAsShown(call.name) };
       }
+      const { artifacts } = deps;
       const { outcome, threw } = await toolbox.execute(call, {
         signal: step.signal,
         idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
@@ -39,6 +40,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         attempt: step.attempt,
         workspace,
         dependencies: deps.dependencies,
+        ...(artifacts && { keep: (bytes, mediaType) => artifacts.keep(step.threadId, bytes, mediaType) }),
         progress(said) {
           const message = shortText(said, bounds.progressChars);
           progress.text = message;
@@ -69,6 +71,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         name: call.name,
         content: told.content,
         isError: isError(told),
+        ...(told.outputRef && { outputRef: told.outputRef }),
       });
       return { messageId: id, outcome: told };
     });

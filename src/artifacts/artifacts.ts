@@ -11,7 +11,7 @@ const readMs = 15_000;
 const restMs = 30_000;
 
 /** An artifact can't be read. The message is for the model and for people. */
-export class ArtifactError extends Error {
+class ArtifactError extends Error {
   override readonly name = 'ArtifactError';
 }
 

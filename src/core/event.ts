@@ -3,7 +3,7 @@ import type { Attestation } from './attestation';
 import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage } from './message';
+import type { AssistantMessage, Content, FinishReason, Message, OutputRef, ToolCall, Usage } from './message';
 import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
@@ -58,6 +58,8 @@ export interface DurableEventData {
     isError: boolean;
     messageId: string;
     output: Content;
+    /** Where the whole output is, if the worker stores outputs. */
+    outputRef?: OutputRef;
     error?: ToolError;
     durationMs?: number;
     attempts?: number;
@@ -74,6 +76,7 @@ export interface DurableEventData {
     status: ToolOutcome['status'];
     isError: boolean;
     message: Message;
+    outputRef?: OutputRef;
     error?: ToolError;
     durationMs?: number;
   };

@@ -43,10 +43,11 @@ export function takeInResults({ state, record }: ThreadContext, stepId?: string)
   for (const call of state.run?.calls ?? []) {
     if (call.phase !== 'done') continue;
     const { id, name, messageId, outcome } = call;
+    const { outputRef } = outcome;
     const isError = outcome.status !== 'success';
     record('thread.message.created', {
       ...(stepId && { stepId }),
-      message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError },
+      message: { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError, ...(outputRef && { outputRef }) },
     });
   }
 }

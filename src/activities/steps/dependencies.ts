@@ -1,4 +1,5 @@
 import type { Agents } from '../../agents/registry';
+import type { Artifacts } from '../../artifacts';
 import type { AgentFacts, Limits } from '../../core/agent';
 import type { Prices } from '../../models/prices';
 import type { Models } from '../../models/registry';
@@ -20,6 +21,8 @@ export interface ActivityDependencies {
   workspace: string;
   /** The dependencies that tools get through `ctx.resolve`. */
   dependencies: Dependencies;
+  /** Stores what does not fit into a history. Without it, such outputs are cut, and such images left out. */
+  artifacts?: Artifacts;
   /** Milliseconds until another worker takes over a step of a worker that died. It determines the heartbeat timeout. */
   takeoverMs: number;
   /** How often heartbeats contain the growing text, in milliseconds; unset means never. */

@@ -9,7 +9,8 @@ export interface Fitted {
   bytes: number;
 }
 
-const cleared = '[Old tool result content cleared]';
+/** The text of a tool output that was removed to shorten the transcript. */
+export const cleared = '[Old tool result content cleared]';
 /** Outputs this small are not worth clearing. */
 const smallOutput = 200;
 
