@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { bounds } from '../core/bounds';
 import type { OutputRef } from '../core/message';
+import { countLines } from '../core/text';
 import { messageOfThrown } from '../core/thrown';
 import { type ArtifactStore, isArtifactId } from './artifact-store';
 
@@ -31,7 +32,7 @@ export class Artifacts {
     const id = idOf(bytes);
     try {
       await withinTime(writeMs, (signal) => this.store.put({ threadId, id, bytes }, signal));
-      return { id, bytes: bytes.length, lines: mediaType.startsWith('text/') ? linesIn(bytes) : 0, mediaType };
+      return { id, bytes: bytes.length, lines: mediaType.startsWith('text/') ? countLines(bytes) : 0, mediaType };
     } catch (error) {
       if (error instanceof TooSlow) this.#restsUntil = performance.now() + restMs;
       this.warn(`An output of ${bytes.length} bytes could not be stored: ${messageOfThrown(error)}`);
@@ -87,12 +88,3 @@ async function withinTime<T>(ms: number, work: (signal: AbortSignal) => Promise<
 function idOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 32);
 }
-
-/** Number of lines of a text. A line break at the end begins no further line. */
-function linesIn(bytes: Uint8Array): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) lines += 1;
-  return bytes.length > 0 && bytes.at(-1) !== newline ? lines + 1 : lines;
-}
-
-const newline = 0x0a;

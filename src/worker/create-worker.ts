@@ -17,6 +17,7 @@ import type { ModelProvider } from '../models/model';
 import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
+import { createOutputTools } from '../tools/built-in/output-tools';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
 import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
@@ -156,7 +157,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     transcripts: new TranscriptCache(transcriptCacheSize),
     workspace,
     dependencies,
-    ...(artifacts && { artifacts }),
+    ...(artifacts && { artifacts, outputTools: createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) }),
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,

@@ -32,7 +32,9 @@ const later = defineTool({ name: 'later', description: 'Later.', input: z.object
 const base = { model: 'test-model', instructions: 'Use tools.', tools: [gives, later] };
 const agent = defineAgent({ ...base, name: 'reads' });
 const redacts = defineAgent({ ...base, name: 'redacts', hooks: defineHooks({ 'after:tool': () => ({ content: 'removed' }) }) });
-const agents = [agent, redacts];
+const closed = defineAgent({ ...base, name: 'closed', readOutputs: false });
+const toolless = defineAgent({ name: 'toolless', model: 'test-model', instructions: 'Talk.' });
+const agents = [agent, redacts, closed, toolless];
 
 let rig: Rig;
 const store = memoryArtifacts();
@@ -68,6 +70,46 @@ test('a short output is read whole from the events', async () => {
   const { thread, completed } = await afterCall('gives', { what: 'short' });
   expect(await thread.output(completed?.data.toolCallId ?? '')).toEqual({ name: 'gives', content: 'short' });
   await expect(thread.output('none')).rejects.toMatchObject({ code: 'output-unavailable' });
+});
+
+test('[B103] [B123] the model reads and searches what was cut, and gets it uncut', async () => {
+  let ref = '';
+  const steps = [
+    () => callTools([{ name: 'gives', args: { what: 'long' }, id: 'c1' }]),
+    (said: string) => {
+      ref = /ref=(\w+)\]/.exec(said)?.[1] ?? '';
+      return callTools([{ name: 'grep_output', args: { ref, pattern: 'line 9999', after: 1 }, id: 'c2' }]);
+    },
+    () => callTools([{ name: 'read_output', args: { ref, offset: 10_000 }, id: 'c3' }]),
+    () => say('done'),
+  ];
+  let turn = 0;
+  const input = scene(({ body }) => {
+    const last = body.messages.at(-1)?.content;
+    return steps[turn++]?.(typeof last === 'string' ? last : '') ?? say('done');
+  });
+  const told = await story(await rig.client.start(agent, input));
+  const [, found, page] = ofType(told, 'agent.tool.execution.completed').map(({ data }) => data);
+  expect(found).toMatchObject({ status: 'success', output: 'L10000: line 9999\nL10001- line 10000' });
+  expect(page?.output).toMatch(/^L10000: line 9999\n[\s\S]+\[\.\.\. 8\d\d\d more lines; go on with offset 1\d{4} \.\.\.\]$/);
+  expect(page).not.toHaveProperty('outputRef');
+});
+
+test('a thread can not read the output of another, even with its reference', async () => {
+  const { completed } = await afterCall('gives', { what: 'long' });
+  const stolen = await afterCall('read_output', { ref: completed?.data.outputRef?.id });
+  expect(stolen.completed?.data).toMatchObject({ status: 'failed', output: expect.stringContaining('This thread has no stored output') });
+});
+
+test.each([
+  [agent, ['gives', 'later', 'read_output', 'read_output_line', 'grep_output']],
+  [closed, ['gives', 'later']],
+  [toolless, []],
+])('the tools that read outputs are offered to agents with tools that do not opt out: $name', async (by, names) => {
+  const input = scene([say('done')]);
+  await story(await rig.client.start(by, input));
+  const body = requestsOf(rig, input)[0]?.body as { tools?: { function: { name: string } }[] } | undefined;
+  expect((body?.tools ?? []).map((tool) => tool.function.name)).toEqual(names);
 });
 
 test('an image of 5 MB reaches the model, and the history holds only a reference', async () => {
