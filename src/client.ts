@@ -50,7 +50,7 @@ export interface ClientOptions {
    * limit, until their signal is aborted.
    */
   serverAwayMs?: number;
-  /** The artifact store of the workers, to read whole outputs. Default: the folder that LONGHAUL_ARTIFACTS names, or else none. */
+  /** The artifact store of the workers, to read whole outputs. Default: the store that LONGHAUL_ARTIFACTS names, or else none. */
   artifacts?: ArtifactStore;
   /** Signs decisions, outputs and answers, for workers that require signatures. Default: nothing is signed. */
   signer?: DecisionSigner;

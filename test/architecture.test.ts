@@ -28,8 +28,8 @@ const table: Record<string, Allowance> = {
   models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
   // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart.
   tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash'] },
-  // Where outputs are kept. Usable from a client, too, which has no worker.
-  artifacts: { zones: ['core'], packages: ['node'] },
+  // Where outputs are kept. Usable from a client, too, which has no worker. `pg`: for workers on several machines.
+  artifacts: { zones: ['core'], packages: ['node', 'pg'] },
   // A guardrail is tested without an engine around it.
   hooks: { zones: ['core'], packages: ['node'] },
 

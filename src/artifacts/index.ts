@@ -3,3 +3,4 @@ export { Artifacts } from './artifacts';
 export { artifactsAt } from './artifacts-at';
 export { folderArtifacts } from './folder-artifacts';
 export { memoryArtifacts } from './memory-artifacts';
+export { postgresArtifacts } from './postgres-artifacts';

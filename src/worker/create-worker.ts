@@ -55,7 +55,7 @@ export interface WorkerOptions {
   workspace?: string;
   /**
    * Keeps long outputs of tools, large images and files: `folderArtifacts({ path })`, for example. Workers of one task queue must share it. Null:
-   * none, so that such outputs are cut for good. Default: the folder that LONGHAUL_ARTIFACTS names, or else none.
+   * none, so that such outputs are cut for good. Default: the store that LONGHAUL_ARTIFACTS names, or else none.
    */
   artifacts?: ArtifactStore | null;
   /** How long the outputs of a thread are kept after its last one, in milliseconds. Default 30 days. */
