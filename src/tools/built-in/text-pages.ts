@@ -49,13 +49,10 @@ export function graphemePage(
   const from = afterPair(line, Math.max(0, offset - longestGrapheme));
   const start = from + (segmenter.segment(line.slice(from, offset + longestGrapheme)).containing(offset - from)?.index ?? 0);
   const near = line.slice(start, start + maxBytes + longestGrapheme);
-  const reachesEnd = start + near.length === line.length;
   let [end, bytes, count] = [0, 0, 0];
   for (const { index, segment } of segmenter.segment(near)) {
     bytes += Buffer.byteLength(segment);
-    // The last one may continue behind what is looked at.
-    const isWhole = reachesEnd || index + segment.length < near.length;
-    if (count >= limit || bytes > maxBytes || !isWhole) break;
+    if (count >= limit || bytes > maxBytes) break;
     end = index + segment.length;
     count += 1;
   }
