@@ -22,14 +22,14 @@ RUN node -e "const fs = require('fs'), dir = 'node_modules/@temporalio/core-brid
 FROM node:20.20.2-bookworm-slim
 # ca-certificates for TLS to Temporal, because the SDK does not use Node's own certificates; git for agents.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git && rm -rf /var/lib/apt/lists/*
-ENV NODE_ENV=production LONGHAUL_WORKSPACE=/workspace
+ENV NODE_ENV=production LONGHAUL_WORKSPACE=/workspace LONGHAUL_ARTIFACTS=/outputs
 WORKDIR /app
 COPY package.json ./
 COPY --from=production /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY deploy/worker-health.js ./deploy/
-RUN mkdir /workspace && chown node:node /workspace
+RUN mkdir /workspace /outputs && chown node:node /workspace /outputs
 USER node
-VOLUME /workspace
+VOLUME /workspace /outputs
 # Not through npm, which does not forward SIGTERM.
 CMD ["node", "dist/worker.js"]

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { type ArtifactStore, Artifacts, artifactsAt } from './artifacts';
 import { LonghaulError } from './client/errors';
 import { findSuspended, findThread, runMeant } from './client/find-thread';
 import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
@@ -32,6 +33,7 @@ export type { ParsedResult, StandardSchema } from './client/parse-output';
 export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
+export type { WholeOutput } from './client/whole-output';
 export type { RefusalCode } from './core/refusal';
 export { type EncodingOptions, payloadCodecs } from './encoding/encoding';
 export { type EncryptionKey, type KeyProvider, keysFromFile, keysFromText } from './encoding/key-provider';
@@ -51,6 +53,8 @@ export interface ClientOptions {
    * limit, until their signal is aborted.
    */
   serverAwayMs?: number;
+  /** The artifact store of the workers, to read whole outputs. Default: the store that LONGHAUL_ARTIFACTS names, or else none. */
+  artifacts?: ArtifactStore;
   /** Signs decisions, outputs and answers, for workers that require signatures. Default: nothing is signed. */
   signer?: DecisionSigner;
 }
@@ -76,12 +80,16 @@ export interface ThreadSummary {
 /** Starts and finds threads. Does not need the code of the agents. */
 export class LonghaulClient {
   readonly taskQueue: string;
+  readonly artifacts?: Artifacts;
 
   constructor(
     readonly temporal: Client,
     readonly options: ClientOptions = {},
   ) {
-    this.taskQueue = options.taskQueue ?? readConfig().taskQueue ?? defaultTaskQueue;
+    const config = readConfig();
+    this.taskQueue = options.taskQueue ?? config.taskQueue ?? defaultTaskQueue;
+    const store = options.artifacts ?? (config.artifacts === undefined ? undefined : artifactsAt(config.artifacts));
+    if (store) this.artifacts = new Artifacts(store);
   }
 
   /**

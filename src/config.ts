@@ -20,6 +20,8 @@ export interface Config extends Record<Vendor, ProviderConfig> {
   model?: string;
   /** `LONGHAUL_PRICES`: a JSON file of model prices, in addition to the list of the package. */
   pricesFile?: string;
+  /** `LONGHAUL_ARTIFACTS`: where long outputs of tools are kept: the path of a folder, or a `postgres://` URL. */
+  artifacts?: string;
   /** `LONGHAUL_SIGNERS`: a JSON file of people. With it a worker accepts only their signed decisions. */
   signersFile?: string;
   /** `LONGHAUL_LIVE_TEXT_MS`: the interval at which a worker puts the growing text of answers into heartbeats, in milliseconds. */
@@ -71,6 +73,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     model: read('LONGHAUL_MODEL'),
     mode: read('LONGHAUL_MODE'),
     pricesFile: read('LONGHAUL_PRICES'),
+    artifacts: read('LONGHAUL_ARTIFACTS'),
     signersFile: read('LONGHAUL_SIGNERS'),
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),
     drainMs: milliseconds('LONGHAUL_DRAIN_MS', read('LONGHAUL_DRAIN_MS')),

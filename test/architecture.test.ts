@@ -28,13 +28,15 @@ const table: Record<string, Allowance> = {
   models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
   // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart.
   tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash'] },
+  // Where outputs are kept. Usable from a client, too, which has no worker. `pg`: for workers on several machines.
+  artifacts: { zones: ['core'], packages: ['node', 'pg'] },
   // A guardrail is tested without an engine around it.
   hooks: { zones: ['core'], packages: ['node'] },
 
   agents: { zones: ['core', 'tools', 'hooks'], types: ['models'], packages: ['zod', 'node'] },
   // `@temporalio/client`: an activity asks its own workflow for what its transcript cache lacks, and reads the errors of that query.
   activities: {
-    zones: ['core', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents'],
+    zones: ['core', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents', 'artifacts'],
     packages: ['node', 'zod', '@temporalio/activity', '@temporalio/common', '@temporalio/client'],
   },
 
@@ -42,18 +44,18 @@ const table: Record<string, Allowance> = {
   // Not `client` and not `worker`: both use it. `@temporalio/proto`: the bytes of a payload.
   encoding: { zones: ['contract', 'config'], packages: ['node', '@temporalio/common', '@temporalio/proto'] },
   client: {
-    zones: ['core', 'contract', 'config', 'encoding'],
+    zones: ['core', 'contract', 'config', 'encoding', 'artifacts'],
     types: ['stream'],
     packages: ['node', '@grpc/grpc-js', '@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
   },
   // Workflows are named by path: the worker bundles them, it never runs them itself.
   worker: {
-    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'config', 'encoding', 'workflow-bundle'],
+    zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'artifacts', 'config', 'encoding', 'workflow-bundle'],
     packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client', '@temporalio/envconfig'],
   },
   'workflow-bundle': { zones: ['contract', 'encoding'], packages: ['node', '@temporalio/worker'] },
   cli: {
-    zones: ['client', 'core', 'projections', 'contract', 'config'],
+    zones: ['client', 'core', 'projections', 'contract', 'config', 'artifacts'],
     packages: ['node', 'commander', 'picocolors'],
   },
   // The commands that run a worker in this process and provide Temporal.
@@ -66,11 +68,37 @@ const table: Record<string, Allowance> = {
 
   // What users test their agents with, and what the package exports: they see everything but the programs.
   testing: {
-    zones: ['core', 'contract', 'encoding', 'stream', 'models', 'tools', 'agents', 'activities', 'client', 'worker', 'workflow-bundle'],
+    zones: [
+      'core',
+      'contract',
+      'encoding',
+      'stream',
+      'models',
+      'tools',
+      'artifacts',
+      'agents',
+      'activities',
+      'client',
+      'worker',
+      'workflow-bundle',
+    ],
     packages: ['node', 'zod', '@temporalio/*'],
   },
   index: {
-    zones: ['core', 'projections', 'contract', 'stream', 'models', 'tools', 'hooks', 'agents', 'client', 'worker', 'workflow-bundle'],
+    zones: [
+      'core',
+      'projections',
+      'contract',
+      'stream',
+      'models',
+      'tools',
+      'artifacts',
+      'hooks',
+      'agents',
+      'client',
+      'worker',
+      'workflow-bundle',
+    ],
   },
 };
 

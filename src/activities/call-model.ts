@@ -21,6 +21,7 @@ import { withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 import { contextOf, type ModelInput, modelInput } from './steps/model-input';
 import { runStep, type Step } from './steps/step';
+import { withStoredMedia } from './steps/stored-media';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
 
@@ -45,8 +46,8 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       if (before) progress.wasted = before;
       const agent = agentOf(deps.agents, request.agent, step);
       progress.maxAttempts = agent.retry.maxAttempts;
-      const toolbox = await toolsOf(agent, step);
-      const messages = await transcript(deps, request, step);
+      const toolbox = await toolsOf(deps, agent, step);
+      const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
       const instructions = await instructionsOf(agent, step);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
@@ -164,9 +165,9 @@ function costOf({ models, prices }: ActivityDependencies, name: string, usage: U
 }
 
 /** Returns the agent's tools. User code may supply them; if it throws, the attempt is retried. */
-async function toolsOf(agent: Agent, { threadId }: Step): Promise<Toolbox> {
+async function toolsOf({ outputTools = [] }: ActivityDependencies, agent: Agent, { threadId }: Step): Promise<Toolbox> {
   try {
-    return await agent.toolsFor({ threadId });
+    return await agent.toolsFor({ threadId, outputTools });
   } catch (cause) {
     const words = messageOfThrown(cause);
     // A tool registry that is down may be available again for a later attempt.

@@ -5,10 +5,10 @@ import { checkedBy, withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 
 /** Checks arguments that a person edited against their tool, and returns the digest of the edited call. */
-export function checkArguments({ agents }: ActivityDependencies): Activities['checkArguments'] {
+export function checkArguments({ agents, outputTools = [] }: ActivityDependencies): Activities['checkArguments'] {
   return async ({ agent, call, extraTools }) => {
     const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
-    const toolbox = await agentOf(agents, agent).toolsFor({ threadId });
+    const toolbox = await agentOf(agents, agent).toolsFor({ threadId, outputTools });
     const verdict = await toolbox.judge(call, { mayBeAsked: true, ...(extraTools && { extraTools }) });
     if (verdict.kind === 'reject') return { error: verdict.error };
     const approval = 'approval' in verdict && verdict.approval;

@@ -7,14 +7,20 @@ import type { CheckedCall } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
 import type { ToolContext } from '../tools/defining/define-tool';
-import { capContent } from '../tools/running/output-cap';
+import { capContent, maxOutputBytes } from '../tools/running/output-cap';
 import { agentOf } from './steps/agent-of';
 import { askThread, eventsOf } from './steps/ask-thread';
 import { callDigest, checkedBy, withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 import { runStep, type Step } from './steps/step';
 
-type Needed = Pick<ActivityDependencies, 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies' | 'liveTextMs' | 'takeoverMs'>;
+type Needed = Pick<
+  ActivityDependencies,
+  'outputTools' | 'agents' | 'bus' | 'transcripts' | 'workspace' | 'dependencies' | 'liveTextMs' | 'takeoverMs'
+>;
+
+/** More than a tool's output has, so that a hook that adds a note to an output does not have it cut a second time. */
+const hookOutputBytes = maxOutputBytes + 16 * 1024;
 
 /** Attempts at a step whose transcript can't be read. After that, it counts as the hook's error. */
 const tries = 3;
@@ -28,7 +34,7 @@ export function runHooks(deps: Needed): Activities['runHooks'] {
       const agent = agentOf(deps.agents, request.agent, step);
       if (!agent.hooks?.ids()[request.hook]) return nobodyToAsk(request);
       const told = await ask(deps, agent.hooks, request, step);
-      const checked = await checkedArguments(agent, request, told.answer, step);
+      const checked = await checkedArguments(deps, agent, request, told.answer, step);
       return { ...told, ...(checked && { checked }) };
     });
   };
@@ -59,7 +65,7 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
     },
     events: (from, to) => eventsOf(step.threadId, step.execution, from, to),
     resolve: resolver(deps, request, step),
-    cap: capContent,
+    cap: (content) => capContent(content, { max: hookOutputBytes }),
   };
   const { answer, reports } = await hooks.run(request.hook, request.input, host);
   if (lost && step.attempt < tries && reports.some(({ error }) => error !== undefined)) throw unavailable();
@@ -71,6 +77,7 @@ async function ask<N extends HookName>(deps: Needed, hooks: Hooks, request: RunH
 
 /** Returns what people who may be asked about the call are shown of arguments that `approve:tool` edited. */
 async function checkedArguments(
+  { outputTools = [] }: Needed,
   agent: Agent,
   { hook, input }: RunHooksRequest,
   answer: HookAnswer[HookName],
@@ -79,7 +86,7 @@ async function checkedArguments(
   if (hook !== 'approve:tool' || !('args' in answer) || !answer.args) return undefined;
   const call = { ...(input as HookInput['approve:tool']).call, arguments: JSON.stringify(answer.args) };
   try {
-    const verdict = await (await agent.toolsFor({ threadId })).judge(call, { mayBeAsked: true });
+    const verdict = await (await agent.toolsFor({ threadId, outputTools })).judge(call, { mayBeAsked: true });
     if (verdict.kind !== 'reject') return checkedBy(withDigest(threadId, call, verdict, true));
   } catch {
     // Tools that can't be loaded are reported when they are needed.
@@ -128,6 +135,7 @@ function resolver({ dependencies, agents, workspace }: Needed, request: RunHooks
     progress: () => undefined,
     resolve,
     now: () => new Date(),
+    maxOutputBytes,
   };
   return resolve;
 }

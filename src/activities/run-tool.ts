@@ -25,7 +25,9 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       // The retry policy allows one attempt, but an operator may have changed it.
       if (once && Context.current().info.attempt > 1) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
       const agent = agentOf(deps.agents, agentName, step);
-      const toolbox = await agent.toolsFor({ threadId: step.threadId });
+      const { artifacts, outputTools = [] } = deps;
+      const toolbox = await agent.toolsFor({ threadId: step.threadId, outputTools });
+      const tool = toolbox.get(call.name);
       const workspace = resolve(agent.workspace ?? deps.workspace);
       if (unasked && !(await toolbox.isFree(call, { rules: rules.map(withoutSignature), workspace }))) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
@@ -38,6 +40,8 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       if (digest && (await digestNow(step.threadId, toolbox, call)) !== digest) {
         return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notAsShown(call.name) };
       }
+      // Pages of a stored output are not stored again.
+      const isPage = tool !== undefined && outputTools.includes(tool);
       const { outcome, threw } = await toolbox.execute(call, {
         signal: step.signal,
         idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
@@ -46,6 +50,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         attempt: step.attempt,
         workspace,
         dependencies: deps.dependencies,
+        ...(artifacts && !isPage && { keep: (bytes, mediaType) => artifacts.keep(step.threadId, bytes, mediaType) }),
         progress(said) {
           const message = shortText(said, bounds.progressChars);
           progress.text = message;
@@ -58,7 +63,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         throw interrupted();
       }
       progress.throws = (progress.throws ?? 0) + (threw ? 1 : 0);
-      if (threw && progress.throws < (toolbox.get(call.name)?.retry?.maxAttempts ?? 1)) {
+      if (threw && progress.throws < (tool?.retry?.maxAttempts ?? 1)) {
         const { throws } = progress;
         throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name, { throws });
       }
@@ -76,6 +81,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         name: call.name,
         content: told.content,
         isError: isError(told),
+        ...(told.outputRef && { outputRef: told.outputRef }),
       });
       return { messageId: id, outcome: told };
     });

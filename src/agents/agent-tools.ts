@@ -4,7 +4,7 @@ import type { Tool } from '../tools/defining/define-tool';
 import { isToolset, oddTools } from '../tools/defining/toolset';
 import { withinPatience } from '../tools/defining/within';
 import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/running/toolbox';
-import type { Agent, ToolSource } from './agent';
+import type { Agent, AgentDefinition, ToolSource } from './agent';
 
 /** How long a tools function may take: it may have to call a server, and every model call waits for it. */
 const sourceMs = 30_000;
@@ -33,13 +33,21 @@ export function toolNames(source: ToolSource, done: boolean): string[] | undefin
 }
 
 /** Creates an agent's access to its tools. Throws `TypeError` for an invalid list or toolset. */
-export function agentTools(agent: string, source: ToolSource, options: ToolboxOptions): Pick<Agent, 'toolbox' | 'toolsFor'> {
+export function agentTools(
+  agent: string,
+  { tools: source = [], readOutputs = true }: Pick<AgentDefinition, 'tools' | 'readOutputs'>,
+  options: ToolboxOptions,
+): Pick<Agent, 'toolbox' | 'toolsFor'> {
   const boxOf = toolboxes(agent, options);
+  // Without tools there are no outputs.
+  const withOutputTools = (tools: readonly Tool[], more: readonly Tool[] = []) =>
+    readOutputs && Array.isArray(tools) && tools.length > 0 ? withMissing(tools, more) : tools;
   if (typeof source === 'function') {
     return {
       toolbox: boxOf([]),
       async toolsFor(ctx) {
-        return boxOf(await withinPatience(() => source(ctx), sourceMs));
+        const { outputTools, ...given } = ctx;
+        return boxOf(withOutputTools(await withinPatience(() => source(given), sourceMs), outputTools));
       },
     };
   }
@@ -50,8 +58,14 @@ export function agentTools(agent: string, source: ToolSource, options: ToolboxOp
     get toolbox() {
       return boxOf(list());
     },
-    toolsFor: async () => boxOf(list()),
+    toolsFor: async ({ outputTools }) => boxOf(withOutputTools(list(), outputTools)),
   };
+}
+
+/** Adds the tools of which there is none of that name. They come last, because providers cache prompts by their prefix. */
+function withMissing(tools: readonly Tool[], more: readonly Tool[]): readonly Tool[] {
+  const names = new Set(tools.map((tool) => tool?.name));
+  return [...tools, ...more.filter(({ name }) => !names.has(name))];
 }
 
 function fixed(tools: readonly Tool[]): () => readonly Tool[] {

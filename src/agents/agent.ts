@@ -45,6 +45,11 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   instructions: Instructions;
   /** Default: no tools. */
   tools?: ToolSource;
+  /**
+   * Whether the model also gets tools that read and search long outputs of its tools, if the worker has an artifact store: `read_output`,
+   * `read_output_line` and `grep_output`. A tool of the agent's own with such a name takes precedence. Default `true`.
+   */
+  readOutputs?: boolean;
   /** Tools that the model's provider runs itself, such as `{ name: 'web-search' }`. */
   hostedTools?: readonly HostedTool[];
   settings?: ModelSettings;
@@ -97,8 +102,11 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly instructions: Instructions;
   /** The tools known without a thread: all of a list, the current ones of a `Toolset`, none of a function. */
   readonly toolbox: Toolbox;
-  /** The current tools. Rejects with the error of a tools function, or with the problems of the tools that it returned. */
-  toolsFor(ctx: { threadId: string }): Promise<Toolbox>;
+  /**
+   * The current tools. Rejects with the error of a tools function, or with the problems of the tools that it returned. `outputTools`: those that
+   * read long outputs, which are added unless the agent has no tools, or `readOutputs: false`.
+   */
+  toolsFor(ctx: { threadId: string; outputTools?: readonly Tool[] }): Promise<Toolbox>;
   readonly settings: Readonly<ModelSettings>;
   readonly limits: Readonly<Limits>;
   readonly threadLimits: Readonly<Limits>;

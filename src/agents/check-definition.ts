@@ -24,6 +24,7 @@ const fields: Record<keyof AgentDefinition, true> = {
   instructions: true,
   fallbackOnContentFilter: true,
   tools: true,
+  readOutputs: true,
   hostedTools: true,
   settings: true,
   limits: true,

@@ -21,6 +21,7 @@ const optionsSchema = z
     atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
     toolFailure: z.enum(['continue', 'fail']),
     fallbackOnContentFilter: z.boolean(),
+    readOutputs: z.boolean(),
     outputRetries: count,
     emptyRetries: count,
     completionChecks: count,

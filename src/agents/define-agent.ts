@@ -23,7 +23,7 @@ const defaults = {
 export function defineAgent<Output extends OutputSchema = undefined>(definition: AgentDefinition<Output>): Agent<Output> {
   if (!isObject(definition)) throw new TypeError('defineAgent: give an object with at least name, model and instructions.');
   const { problems, stop, answer, context } = readDefinition(definition);
-  const { name, model, instructions, tools = [], hostedTools = [], output, hooks, permissions, workspace } = definition;
+  const { name, model, instructions, hostedTools = [], output, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
   if (problems.length > 0) {
     const which = isAgentName(name) ? `defineAgent '${name}'` : 'defineAgent';
@@ -31,7 +31,7 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
   }
   const [first = '', ...fallbackModels] = [model].flat().map((one) => one.trim());
   const own = permissions?.forAgent(name);
-  const box = agentTools(name, tools, {
+  const box = agentTools(name, definition, {
     timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
     done: stop.kind === 'done-tool',
     // Permissions need the agent's name to read its remembered rules.

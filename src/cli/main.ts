@@ -191,6 +191,16 @@ function addReaders(program: Command): void {
       const { show }: typeof import('./commands/show') = require('./commands/show');
       await show(thread, options);
     });
+  program
+    .command('output')
+    .description('print the whole output of a tool call; without a call, list the calls that have outputs')
+    .argument('<thread>')
+    .argument('[call]')
+    .option('--out <file>', 'write it to this file, exactly as it is')
+    .action(async (thread, call, options) => {
+      const { output }: typeof import('./commands/output') = require('./commands/output');
+      await output(thread, call, options);
+    });
 }
 
 function addContext(program: Command): void {

@@ -16,6 +16,7 @@ export type LonghaulErrorCode =
   | 'run-cancelled'
   | 'run-expired'
   | 'output-invalid'
+  | 'output-unavailable'
   | 'thread-terminated';
 
 /** The error of all client methods. `message` says what went wrong, where, and what to do; `code` is for programs. */

@@ -20,6 +20,7 @@ import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
 import { signed } from './signer';
 import { explain, noWorker, passesByItself } from './thread-errors';
+import { type WholeOutput, wholeOutput } from './whole-output';
 
 export interface Once {
   /**
@@ -191,6 +192,21 @@ export class Thread {
       if (!page.more) return all;
       from = page.next;
     }
+  }
+
+  /**
+   * The whole output of a call: from the events if it is short, else from the artifact store.
+   * @throws LonghaulError `output-unavailable`
+   */
+  async output(toolCallId: string): Promise<WholeOutput> {
+    const { temporal, options, artifacts } = this.client;
+    const { events } = await readLog(temporal, this.id, options.serverAwayMs);
+    return wholeOutput(this.id, toolCallId, events, artifacts);
+  }
+
+  /** Deletes the outputs of the thread from the artifact store. The rest of the thread stays. */
+  async deleteOutputs(): Promise<void> {
+    await this.client.artifacts?.store.deleteThread(this.id);
   }
 
   /**

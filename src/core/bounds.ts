@@ -18,6 +18,14 @@ export const bounds = {
   inlineBytes: 800_000,
   /** How much JSON of a tool's result is written. The model sees the beginning and the end of it. */
   outputChars: 250_000,
+  /** An artifact: an output, an image or a file of a tool that is stored outside the history. It is held in memory to be written or read. */
+  artifactBytes: 64_000_000,
+  /** Images and files of the store in one request to a model. Base64 makes a third more of it; vendors accept requests of 20 to 50 MB. */
+  requestMediaBytes: 14_000_000,
+  /** With an artifact store: how much JSON of a tool's result is written, how many of its parts, and how much output of a command is collected. */
+  keptJsonChars: 4_000_000,
+  keptParts: 10_000,
+  collectedBytes: 16_000_000,
   /** A progress message of a tool. Heartbeats contain it. */
   progressChars: 4_000,
   /** Nesting of objects and lists in data from outside. */

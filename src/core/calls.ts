@@ -66,5 +66,6 @@ export function isCarriedOut(verdict: Verdict): verdict is Extract<Verdict, { ki
 
 /** Returns the message with which the result of a finished call joins the transcript. */
 export function resultOf({ id, name, messageId, outcome }: Extract<CallState, { phase: 'done' }>): ToolMessage {
-  return { id: messageId, role: 'tool', toolCallId: id, name, content: outcome.content, isError: outcome.status !== 'success' };
+  const { content, status, outputRef } = outcome;
+  return { id: messageId, role: 'tool', toolCallId: id, name, content, isError: status !== 'success', ...(outputRef && { outputRef }) };
 }

@@ -4,7 +4,7 @@ import type { ContextMeasure } from './context/budget';
 import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
-import type { AssistantMessage, Content, FinishReason, Message, ToolCall, Usage, UserMessage } from './message';
+import type { AssistantMessage, Content, FinishReason, Message, OutputRef, ToolCall, Usage, UserMessage } from './message';
 import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
@@ -61,6 +61,8 @@ export interface DurableEventData {
     isError: boolean;
     messageId: string;
     output: Content;
+    /** Where the whole output is, if the worker stores outputs. */
+    outputRef?: OutputRef;
     error?: ToolError;
     durationMs?: number;
     attempts?: number;
@@ -77,6 +79,7 @@ export interface DurableEventData {
     status: ToolOutcome['status'];
     isError: boolean;
     message: Message;
+    outputRef?: OutputRef;
     error?: ToolError;
     durationMs?: number;
   };

@@ -416,7 +416,7 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
 
 function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
   const { run } = state;
-  const { toolCallId, name, messageId, status, output, error, durationMs, attempts, background } = data;
+  const { toolCallId, name, messageId, status, output, outputRef, error, durationMs, attempts, background } = data;
   const verdict = findCall(run, toolCallId)?.verdict;
   // A call that is executed outside has no `started` event but counts toward the limit.
   if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
@@ -426,6 +426,7 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
   const outcome = {
     status,
     content: output,
+    ...(outputRef && { outputRef }),
     ...(error && { error }),
     ...(durationMs !== undefined && { durationMs }),
     ...(attempts && { attempts }),

@@ -213,7 +213,8 @@ function originIn({ log }: ThreadState, id: string): { origin?: Origin } {
   return record?.data.origin ? { origin: record.data.origin as Origin } : {};
 }
 
-const gone = '[no longer kept]';
+/** The text of a message that a compaction has dropped. */
+export const gone = '[no longer kept]';
 
 /** Returns the ids of the calls in an answer that a compaction has dropped. */
 function callsIn({ log }: ThreadState, messageId: string): string[] {

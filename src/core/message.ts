@@ -115,6 +115,20 @@ export interface ToolMessage extends Recorded {
   name: string;
   content: Content;
   isError: boolean;
+  outputRef?: OutputRef;
+}
+
+/** The whole output of a tool in the artifact store. Of an output with images or files, its text and a line for each of them. */
+export interface OutputRef {
+  /** What the model calls `ref`. */
+  id: string;
+  bytes: number;
+  /** 0 if it is not text. */
+  lines: number;
+  /** As in `text/plain`. */
+  mediaType: string;
+  /** The content shows only the beginning and the end of it. */
+  trimmed?: true;
 }
 
 /** One entry of the transcript. The instructions (system prompt) belong to the agent and are not in the transcript. */

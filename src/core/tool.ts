@@ -1,5 +1,5 @@
 import type { JsonObject } from './json';
-import type { Content, Part } from './message';
+import type { Content, OutputRef, Part } from './message';
 
 /** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {
@@ -109,6 +109,8 @@ export interface ToolError {
 export interface ToolOutcome {
   status: 'success' | 'failed' | 'rejected' | 'denied' | 'timed-out' | 'unknown' | 'cancelled' | 'skipped';
   content: Content;
+  /** Where the whole output is. */
+  outputRef?: OutputRef;
   error?: ToolError;
   durationMs?: number;
   /** Number of attempts, if more than one. */

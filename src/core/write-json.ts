@@ -23,16 +23,18 @@ export function writeJson(value: unknown, maxChars: number): WrittenJson | undef
   return writer.written();
 }
 
-/** Converts a value to what the model sees, as `toContent` does, with bounded size. */
-export function boundedContent(value: unknown): Content {
+/** How much of a value is converted. One part more than is shown, so that the code that caps the parts sees that there are more. */
+const shown = { chars: bounds.outputChars, parts: maxParts + 1 };
+
+/** Converts a value to what the model sees, as `toContent` does, with bounded size: characters of JSON, and parts. */
+export function boundedContent(value: unknown, { chars, parts }: { chars: number; parts: number } = shown): Content {
   if (typeof value === 'string') return value;
   if (Array.isArray(value)) {
-    // One more than allowed, so that the code that caps the parts sees that there are more.
-    const first: unknown = value.slice(0, maxParts + 1);
+    const first: unknown = value.slice(0, parts);
     if (isParts(first)) return first;
   }
-  const { text, isCut } = writeJson(value ?? null, bounds.outputChars) ?? { text: 'null', isCut: false };
-  return isCut ? `${text}\n[... the rest left out: it has more than ${bounds.outputChars} characters of JSON ...]` : text;
+  const { text, isCut } = writeJson(value ?? null, chars) ?? { text: 'null', isCut: false };
+  return isCut ? `${text}\n[... the rest left out: it has more than ${chars} characters of JSON ...]` : text;
 }
 
 const full = Symbol('full');

@@ -7,17 +7,21 @@ import { registerSearchAttributes } from '../activities/register-search-attribut
 import { threadSinks } from '../activities/steps/running-steps';
 import type { Agent } from '../agents/define-agent';
 import { createAgents } from '../agents/registry';
+import type { ArtifactStore } from '../artifacts';
 import { readConfig } from '../config';
 import { defaultTaskQueue } from '../contract/thread';
 import type { Limits } from '../core/agent';
+import { bounds } from '../core/bounds';
 import { defaultTakeoverMs } from '../core/takeover';
 import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import type { ModelProvider } from '../models/model';
 import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
+import { createOutputTools } from '../tools/built-in/output-tools';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
+import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
 import { checkDependencies, checkProviders } from './check-exports';
 import { statusWords } from './log';
 import { runToEnd } from './run-to-end';
@@ -50,6 +54,13 @@ export interface WorkerOptions {
   bus?: StreamBus;
   /** The folder that tools work in. Created if it does not exist. Default: LONGHAUL_WORKSPACE, or else the current folder. */
   workspace?: string;
+  /**
+   * Keeps long outputs of tools, large images and files: `folderArtifacts({ path })`, for example. Workers of one task queue must share it. Null:
+   * none, so that such outputs are cut for good. Default: the store that LONGHAUL_ARTIFACTS names, or else none.
+   */
+  artifacts?: ArtifactStore | null;
+  /** How long the outputs of a thread are kept after its last one, in milliseconds. Default 30 days. */
+  artifactRetentionMs?: number;
   /** Functions that create what tools get through `ctx.resolve(name)`. */
   dependencies?: Dependencies;
   /**
@@ -130,7 +141,8 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const config = readConfig();
   const { taskQueue = config.taskQueue ?? defaultTaskQueue, bus = inProcessBus(), drainMs = 10_000 } = options;
   const { takeoverMs = defaultTakeoverMs, liveTextMs = config.liveTextMs, maxConcurrentSteps = 200 } = options;
-  checkNumbers({ takeoverMs, liveTextMs, drainMs, maxConcurrentSteps, transcriptCacheSize: options.transcriptCacheSize });
+  const { artifactRetentionMs = defaultRetentionMs, transcriptCacheSize } = options;
+  checkNumbers({ takeoverMs, liveTextMs, drainMs, maxConcurrentSteps, transcriptCacheSize, artifactRetentionMs });
   if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
   const verifier = options.verifier ?? (config.signersFile === undefined ? undefined : verifierOf(config.signersFile));
@@ -138,6 +150,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const wrong = checkDependencies(dependencies) ?? checkProviders(options.providers);
   if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
   const encoding = await startEncoding(options.encoding ?? configuredEncoding());
+  const artifacts = workerArtifacts(options.artifacts, config.artifacts);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
@@ -148,9 +161,10 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     prices: options.prices ?? createPrices(config.pricesFile === undefined ? {} : { overrides: config.pricesFile }),
     limits: options.limits ?? (config.costLimitUsd === undefined ? {} : { costUsd: config.costLimitUsd }),
     bus,
-    transcripts: new TranscriptCache(options.transcriptCacheSize),
+    transcripts: new TranscriptCache(transcriptCacheSize),
     workspace,
     dependencies,
+    ...(artifacts && { artifacts, outputTools: createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) }),
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,
@@ -186,9 +200,11 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     ...(verifier && { verifier }),
     bus,
     run: async () => {
+      const stopSweeping = artifacts && sweepArtifacts(artifacts, artifactRetentionMs);
       try {
         await runToEnd(worker);
       } finally {
+        stopSweeping?.();
         // An error from closing must not hide why the worker failed.
         if (ours) await connection.close().catch(() => undefined);
       }
@@ -231,6 +247,7 @@ const ranges = {
   liveTextMs: ['milliseconds', 100, longestMs],
   drainMs: ['milliseconds', 0, longestMs],
   maxConcurrentSteps: ['steps', 1, 100_000],
+  artifactRetentionMs: ['milliseconds', 60_000, bounds.longestMs],
   transcriptCacheSize: ['characters', 0, Number.MAX_SAFE_INTEGER],
 } as const;
 

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { Runtime } from '@temporalio/worker';
 import type { DecisionVerifier } from '../activities';
+import { artifactsAt } from '../artifacts';
 import { readConfig, readDeployment } from '../config';
 import { configuredAgents } from './agents-file';
 import { type AgentWorker, createWorker } from './create-worker';
@@ -13,6 +14,8 @@ export interface WorkerProcessOptions {
   mode?: string;
   /** Default: LONGHAUL_TASK_QUEUE, or else `longhaul`. */
   taskQueue?: string;
+  /** Where long outputs are kept if LONGHAUL_ARTIFACTS is not set: the path of a folder, or a `postgres://` URL. Default: nowhere. */
+  artifacts?: string;
   announce?: (line: string) => void;
 }
 
@@ -29,6 +32,7 @@ export async function runWorkerProcess({
   agentsFile,
   mode,
   taskQueue,
+  artifacts,
 }: WorkerProcessOptions = {}): Promise<void> {
   const stop = onStopSignal(announce);
   try {
@@ -37,12 +41,13 @@ export async function runWorkerProcess({
     const { agents, dependencies, providers } = configuredAgents({ file: agentsFile, mode });
     // Only for worker processes: in an embedding program the environment must not decide whether a worker gets work.
     const deployment = readDeployment();
-    const { drainMs } = readConfig();
+    const { drainMs, artifacts: place = artifacts } = readConfig();
     const worker = await createWorker({
       agents,
       dependencies,
       providers,
       ...(taskQueue && { taskQueue }),
+      ...(place && { artifacts: artifactsAt(place) }),
       ...(deployment && { deployment }),
       ...(drainMs !== undefined && { drainMs }),
     });

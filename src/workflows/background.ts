@@ -18,7 +18,7 @@ export function startBackground(
   const answer = state.messages.findLast((m) => m.role === 'assistant');
   const call = answer?.role === 'assistant' && toolCallsOf(answer.content).find((one) => one.id === id);
   const known = call ? sentId(call) : id;
-  void outcome.then(({ status, content, error, durationMs }) => {
+  void outcome.then(({ status, content, outputRef, error, durationMs }) => {
     const isError = status !== 'success';
     const text = `[Result of ${name}, call ${known}${isError ? `, ${status}` : ''}]\n`;
     const told = typeof content === 'string' ? text + content : [{ type: 'text' as const, text }, ...content];
@@ -28,6 +28,7 @@ export function startBackground(
       status,
       isError,
       message: { id: newId('msg'), role: 'user', content: told, origin: 'tool' },
+      ...(outputRef && { outputRef }),
       ...(error && { error: { ...error, message: error.message || textOf(toContent(content)) } }),
       ...(durationMs !== undefined && { durationMs }),
     });

@@ -12,7 +12,7 @@ import type { ThreadContext } from './thread-context';
 
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
-  'status' | 'output' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
+  'status' | 'output' | 'outputRef' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
 > & { messageId?: string; suspend?: Suspension };
 
 /** Records the outcome of a call of the current turn. A call that is done keeps its first outcome. */

@@ -54,9 +54,11 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
     const seen = { call: callOf(thread, id), status: outcome.status, content };
     const refused = whyNotAgain(name, verdict, retries);
     const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? refused : undefined);
+    // A reference would lead to what a hook has removed from the result.
+    const { outputRef: _, ...withoutRef } = rest;
     const after = await runHook(thread, 'after:tool', seen, id, ignored).catch((error) => {
       // The tool has run, so its call needs an outcome. But the next run must not see a result that a hook blocked or failed to check.
-      finishCall(thread, id, { ...rest, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
+      finishCall(thread, id, { ...withoutRef, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
       throw error;
     });
     if (after?.retry && refused === undefined) continue;
@@ -64,7 +66,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
     return finishCall(
       thread,
       id,
-      changed ? { ...rest, output: toContent(after.content), messageId: newId('msg') } : { messageId, output: content, ...rest },
+      changed ? { ...withoutRef, output: toContent(after.content), messageId: newId('msg') } : { messageId, output: content, ...rest },
     );
   }
 }

@@ -11,7 +11,7 @@ import {
   sizesOf,
   usedTokens,
 } from '../../src/core/context/budget';
-import { cleared, divide, pruneOutputs } from '../../src/core/context/shorten';
+import { divide, isCleared, pruneOutputs } from '../../src/core/context/shorten';
 import { mergeFacts, readSummary, summaryMessage, summaryPrompt, transcriptText, withSummary } from '../../src/core/context/summary';
 import { tokensOf } from '../../src/core/context/tokens';
 import type { DurableEvent, DurableEventData } from '../../src/core/event';
@@ -128,7 +128,7 @@ describe('the window', () => {
 });
 
 describe('clearing old outputs', () => {
-  const clearedIn = (messages: readonly Message[]) => messages.flatMap((m, i) => (m.role === 'tool' && m.content === cleared ? [i] : []));
+  const clearedIn = (messages: readonly Message[]) => messages.flatMap((m, i) => (m.role === 'tool' && isCleared(m) ? [i] : []));
 
   test('[B94] protects the newest 40,000 tokens of outputs, clears the older ones, and only if that frees more than 20,000', () => {
     const old = [said('task'), ...turn(9_996), ...turn(9_996)];
@@ -154,6 +154,21 @@ describe('clearing old outputs', () => {
     const later = pruneOutputs([...first.messages, ...turn(30_000), ...turn(30_000)], policy, wide)!;
     expect(later.prunedOutputs).toBe(2);
     expect(clearedIn(later.messages)).toEqual([2, 4, 6, 8]);
+  });
+
+  test('[B125] names the reference of a stored output, keeps it, and ends at one that was cleared before', () => {
+    const outputRef = { id: 'a1b2', bytes: 120_000, lines: 9, mediaType: 'text/plain' };
+    const stored = turn(30_000).map((m) => (m.role === 'tool' ? { ...m, outputRef } : m));
+    const pruned = pruneOutputs([said('task'), ...stored, ...stored, ...stored], policy, wide)!;
+    expect(pruned.messages[2]).toMatchObject({ content: '[tool output trimmed; ref=a1b2]', outputRef });
+    expect(pruned.messages[6]).toEqual(stored[1]);
+    expect(clearedIn(pruned.messages)).toEqual([2, 4]);
+    expect(pruneOutputs(pruned.messages, policy, wide)).toBeUndefined();
+  });
+
+  test('[B126] changes nothing if all outputs are protected', () => {
+    const messages = [said('task'), ...turn(300_000), ...turn(300_000), ...turn(300_000)];
+    expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: Number.MAX_SAFE_INTEGER }, wide)).toBeUndefined();
   });
 
   test('[B93] goes by the configured protection and minimum, and protects less of small windows by default', () => {

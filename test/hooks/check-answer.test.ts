@@ -130,7 +130,7 @@ describe('an answer', () => {
     }
     expect(answerOf('before:tool', { skip: true, mockResult: undefined })).toEqual({ answer: { skip: true } });
     const { answer } = answerOf('before:tool', { mockResult: { log: 'x'.repeat(100_000) } }) as { answer: { mockResult: string } };
-    expect(answer.mockResult).toContain('bytes left out');
+    expect(answer.mockResult).toContain('left out, not kept');
     expect(Buffer.byteLength(answer.mockResult)).toBeLessThanOrEqual(50 * 1024);
   });
 

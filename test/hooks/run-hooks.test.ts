@@ -191,8 +191,13 @@ test('content with which after:tool replaces a result is shown to the model as a
   expect(await answered({ paid: true })).toBe('{"paid":true}');
   expect(await answered(0)).toBe('0');
   const long = await answered('x'.repeat(200_000));
-  expect(Buffer.byteLength(long)).toBeLessThanOrEqual(50 * 1024);
-  expect(long).toContain('bytes left out');
+  expect(Buffer.byteLength(long)).toBeLessThanOrEqual(66 * 1024);
+  expect(long).toContain('left out, not kept');
+});
+
+test('a note that after:tool adds to an output of full length does not have it cut a second time', async () => {
+  const content = `${'x'.repeat(50 * 1024)}\n[checked]`;
+  expect(await run('after:tool', { 'after:tool': () => ({ content }) })).toMatchObject({ answer: { content } });
 });
 
 test('a cancel reaches the hook, and ends the step even if the hook ignores it', async () => {

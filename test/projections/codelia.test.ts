@@ -160,6 +160,22 @@ test('[B59] a reader gets the beginning of a long output, and the run log has al
   expect(viewOf('€'.repeat(60_000), 'x')).toBe(`${'€'.repeat(17_066)}\n\n[tool output truncated; ref=x]`);
 });
 
+test('an output that is stored has a reference in the run log, and its view is not cut a second time', () => {
+  const view = `${'x'.repeat(30_000)}\n[tool output truncated; ref=abc]\n${'y'.repeat(30_000)}`;
+  const outputRef = { id: 'abc', bytes: 90_000, lines: 2, mediaType: 'text/plain', trimmed: true as const };
+  const log = new Log()
+    .begin()
+    .says('', [{ name: 'shell', id: 'call_a' }])
+    .ran('call_a', view, { outputRef })
+    .says('ok')
+    .complete();
+  expect(ofType(told(log), 'tool_result')[0]?.result).toBe(view);
+  expect(recorded(log).find((record) => record.type === 'tool.output')).toMatchObject({
+    result_raw: view,
+    output_ref: { id: 'abc', byte_size: 90_000, line_count: 2 },
+  });
+});
+
 test('[B61][B62] a compaction is a pair of events, before the final if the run ends with it', () => {
   const compact = (log: Log) =>
     log.record('thread.context.compacted', { reason: 'requested', prunedOutputs: 1, droppedMessages: 0, bytes: 9 });

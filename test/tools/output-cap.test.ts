@@ -4,10 +4,10 @@ import { toContent } from '../../src/core/tool';
 import { capContent, capText, maxImageBytes } from '../../src/tools/running/output-cap';
 import { OutputWindow } from '../../src/tools/running/output-window';
 
-const marker = /\[\.\.\. (\d+) bytes left out \.\.\.\]\n/;
+const marker = /\[\.\.\. (\d+) bytes \(about \d+ tokens\) left out, not kept \.\.\.\]\n/;
 const bytes = (text: string) => Buffer.byteLength(text);
 /** Well-formed text: with lone surrogates there would be nothing to compare with. */
-const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '\n', '[', ' '), maxLength: 600, size: 'max' });
+const text = fc.string({ unit: fc.constantFrom('a', 'é', '漢', '😀', '\n', '[', ' '), maxLength: 1_500, size: 'max' });
 
 /** What is kept is a beginning and an end of the whole, and the number is what is missing between them. */
 function expectHeadAndTail(whole: string, view: string): void {
@@ -25,12 +25,12 @@ function expectHeadAndTail(whole: string, view: string): void {
 
 describe('capText', () => {
   test('a text that fits is not changed', () => {
-    fc.assert(fc.property(text, (whole) => expect(capText(whole, Math.max(128, bytes(whole)))).toBe(whole)));
+    fc.assert(fc.property(text, (whole) => expect(capText(whole, Math.max(320, bytes(whole)))).toBe(whole)));
   });
 
   test('a longer text keeps its beginning and its end, whole characters, within the cap', () => {
     fc.assert(
-      fc.property(text, fc.integer({ min: 128, max: 400 }), (whole, max) => {
+      fc.property(text, fc.integer({ min: 320, max: 1_000 }), (whole, max) => {
         fc.pre(bytes(whole) > max);
         const view = capText(whole, max);
         expect(bytes(view)).toBeLessThanOrEqual(max);
@@ -48,13 +48,13 @@ describe('capText', () => {
 
   test('cuts are between lines if lines are short', () => {
     const whole = Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join('\n');
-    for (const line of capText(whole).split('\n')) expect(line).toMatch(/^(line \d+|\[\.\.\. \d+ bytes left out \.\.\.\])$/);
+    for (const line of capText(whole).split('\n')) expect(line).toMatch(/^(line \d+|\[\.\.\. \d+ bytes .* \.\.\.\])$/);
   });
 
   test('malformed text is cut without an error', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', minLength: 200, maxLength: 2_000, size: 'max' }), (whole) => {
-        expect(bytes(capText(whole, 128))).toBeLessThanOrEqual(Math.max(128, bytes(whole)));
+      fc.property(fc.string({ unit: 'binary', minLength: 400, maxLength: 2_000, size: 'max' }), (whole) => {
+        expect(bytes(capText(whole, 320))).toBeLessThanOrEqual(Math.max(320, bytes(whole)));
       }),
     );
   });
@@ -63,10 +63,10 @@ describe('capText', () => {
 describe('capContent', () => {
   test('text parts share one cap, with a note of what was dropped', () => {
     const parts: Part[] = Array.from({ length: 2_000 }, (_, at) => ({ type: 'text', text: `${at} ${'y'.repeat(100)}` }));
-    const capped = capContent(parts, 10_000) as Part[];
+    const capped = capContent(parts, { max: 10_000 }) as Part[];
     const total = capped.reduce((sum, part) => sum + (part.type === 'text' ? bytes(part.text) : 0), 0);
-    expect(total).toBeLessThanOrEqual(10_000 + 64);
-    expect(capped.at(-2)).toMatchObject({ text: expect.stringMatching(/bytes left out/) });
+    expect(total).toBeLessThanOrEqual(10_000 + 160);
+    expect(capped.at(-2)).toMatchObject({ text: expect.stringMatching(/bytes .* left out/) });
     expect(capped.at(-1)).toMatchObject({ text: '[... parts after the first 500 left out ...]' });
   });
 
@@ -99,8 +99,8 @@ describe('OutputWindow', () => {
     const window = new OutputWindow(10_000);
     const chunk = Buffer.alloc(64 * 1024, 'z');
     for (let turn = 0; turn < 2_000; turn += 1) window.add(chunk);
-    expect(window.text().length).toBeLessThan(10_100);
-    expect(window.text()).toContain(`[... ${2_000 * 65_536 - 10_000} bytes left out ...]`);
+    expect(window.text().length).toBeLessThan(10_200);
+    expect(window.text()).toContain(`[... ${2_000 * 65_536 - 10_000} bytes (about `);
   });
 });
 

@@ -1,9 +1,10 @@
 import type { Agents } from '../../agents/registry';
+import type { Artifacts } from '../../artifacts';
 import type { AgentFacts, Limits } from '../../core/agent';
 import type { Prices } from '../../models/prices';
 import type { Models } from '../../models/registry';
 import type { StreamBus } from '../../stream/stream-bus';
-import type { Dependencies } from '../../tools/defining/define-tool';
+import type { Dependencies, Tool } from '../../tools/defining/define-tool';
 import type { DecisionVerifier } from '../verify-decision';
 import type { TranscriptCache } from './transcript-cache';
 
@@ -20,6 +21,10 @@ export interface ActivityDependencies {
   workspace: string;
   /** The dependencies that tools get through `ctx.resolve`. */
   dependencies: Dependencies;
+  /** Stores what does not fit into a history. Without it, such outputs are cut, and such images left out. */
+  artifacts?: Artifacts;
+  /** With a store: the tools with which models read it. */
+  outputTools?: readonly Tool[];
   /** Milliseconds until another worker takes over a step of a worker that died. It determines the heartbeat timeout. */
   takeoverMs: number;
   /** How often heartbeats contain the growing text, in milliseconds; unset means never. */

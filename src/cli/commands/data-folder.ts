@@ -15,6 +15,11 @@ export function usualData(folder: string = process.cwd()): string {
   return join(stateHome(), 'longhaul', `${name}-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`);
 }
 
+/** The default folder of long outputs of tools, of workers that are started in this folder. */
+export function usualOutputs(data: string = usualData()): string {
+  return join(data, 'outputs');
+}
+
 /** The threads that are in the folder itself: from earlier versions, which kept them there, or because they came with the folder. */
 export function broughtData(folder: string = process.cwd()): string | undefined {
   return existsSync(join(folder, '.longhaul', 'temporal.db')) ? '.longhaul' : undefined;

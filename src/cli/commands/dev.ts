@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { NativeConnection, Runtime } from '@temporalio/worker';
+import { folderArtifacts, memoryArtifacts } from '../../artifacts';
 import { readConfig, usableVendors } from '../../config';
 import { inProcessBus } from '../../stream/stream-bus';
 import { createWorker, type DecisionVerifier } from '../../worker';
@@ -11,7 +12,7 @@ import { type Part, paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
 import { shellWord } from './answer-hint';
 import { withClient } from './connect';
-import { broughtData, usualData } from './data-folder';
+import { broughtData, usualData, usualOutputs } from './data-folder';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
 import { givenText } from './given-text';
 import { watch } from './run';
@@ -101,6 +102,9 @@ async function work(
     drainMs: 2_000,
     // For readers in other terminals. Heartbeats to a local server are not billed.
     liveTextMs: readConfig().liveTextMs ?? 500,
+    ...(readConfig().artifacts === undefined && {
+      artifacts: options.memory ? memoryArtifacts() : folderArtifacts({ path: usualOutputs(options.data) }),
+    }),
     ...(connection && { connection, namespace: server.namespace }),
     ...(options.taskQueue && { taskQueue: options.taskQueue }),
   });

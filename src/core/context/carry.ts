@@ -1,6 +1,6 @@
 import { excerpt } from '../json';
 import { type Message, textOf, withText } from '../message';
-import { cleared } from './shorten';
+import { clearOutput } from './shorten';
 
 export interface Fitted {
   messages: Message[];
@@ -29,7 +29,7 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
   for (let i = 0; i < kept.length && bytes > maxBytes; i++) {
     const message = kept[i];
     if (message?.role !== 'tool' || bytesOf(message.content) <= smallOutput) continue;
-    const short: Message = { ...message, content: cleared };
+    const short = clearOutput(message);
     bytes += bytesOf(short) - (sizes[i] ?? 0);
     kept[i] = short;
     prunedOutputs += 1;

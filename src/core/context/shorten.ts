@@ -1,9 +1,21 @@
 import type { ContextPolicy } from '../agent';
-import { type Message, type ToolMessage, textOf } from '../message';
+import type { Message, ToolMessage } from '../message';
 import { tokensOf } from './tokens';
 
-/** What the model sees instead of an output that was cleared. */
-export const cleared = '[Old tool result content cleared]';
+/** Returns a tool's message as the model sees it once its output is cleared. */
+export function clearOutput(message: ToolMessage): ToolMessage {
+  return { ...message, content: clearedText(message) };
+}
+
+/** Whether the content of a message, or the output of its call, was cleared. */
+export function isCleared({ content, outputRef }: Pick<ToolMessage, 'content' | 'outputRef'>): boolean {
+  return content === clearedText({ outputRef });
+}
+
+/** A stored output can still be read by its reference. */
+function clearedText({ outputRef }: Pick<ToolMessage, 'outputRef'>): string {
+  return outputRef ? `[tool output trimmed; ref=${outputRef.id}]` : '[Old tool result content cleared]';
+}
 
 /** Sizes in tokens on which shortening depends. */
 export interface Sizes {
@@ -33,7 +45,7 @@ export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy
     if (isCleared(message)) break;
     const tokens = tokensOf([message], charsPerToken);
     seen += tokens;
-    const short = clear(message);
+    const short = clearOutput(message);
     const gain = tokens - tokensOf([short], charsPerToken);
     if (seen <= protect || gain <= 0) continue;
     kept[i] = short;
@@ -41,14 +53,6 @@ export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy
     outputs += 1;
   }
   return freed > minimum ? { messages: kept, prunedOutputs: outputs, freedTokens: freed } : undefined;
-}
-
-function isCleared({ content }: ToolMessage): boolean {
-  return textOf(content) === cleared;
-}
-
-function clear(message: ToolMessage): ToolMessage {
-  return { ...message, content: cleared };
 }
 
 /** A transcript divided into what a summary replaces and what stays as it is. */

@@ -91,7 +91,7 @@ export class CodeliaCalls {
   }
 
   completed(
-    { toolCallId, name, output, isError, durationMs }: DurableEventData['agent.tool.execution.completed'],
+    { toolCallId, name, output, outputRef, isError, durationMs }: DurableEventData['agent.tool.execution.completed'],
     timestamp: string,
   ): void {
     const track = this.#find(toolCallId);
@@ -100,10 +100,11 @@ export class CodeliaCalls {
     if (this.#begin(track)) {
       goOn(track);
       const took = durationMs ?? (track.startedAt === undefined ? 0 : Date.parse(timestamp) - track.startedAt);
-      const result = viewOf(wholeText(output), toolCallId);
+      // A view with a reference is not cut a second time.
+      const result = outputRef?.trimmed ? wholeText(output) : viewOf(wholeText(output), toolCallId);
       const status = isError ? 'error' : 'completed';
       track.items.push(
-        { kind: 'output', tool: name, toolCallId, content: output, isError },
+        { kind: 'output', tool: name, toolCallId, content: output, isError, ...(outputRef && { outputRef }) },
         said({ type: 'tool_result', tool: name, result, tool_call_id: toolCallId, ...(isError && { is_error: true }) }),
         said({ type: 'step_complete', step_id: toolCallId, status, duration_ms: Math.max(0, Math.round(took)) }),
       );

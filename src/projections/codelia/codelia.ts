@@ -4,7 +4,16 @@ import { type Message, shownContent } from '../../core/message';
 import type { Projection } from '../projection';
 import type { CodeliaRunError, Item } from './item';
 import { CodeliaItems, type CodeliaOptions } from './items';
-import { type CodeliaCallUsage, type CodeliaEvent, type CodeliaStatus, messageWords, providerOf, wholeText } from './words';
+import {
+  type CodeliaCallUsage,
+  type CodeliaEvent,
+  type CodeliaOutputRef,
+  type CodeliaStatus,
+  messageWords,
+  providerOf,
+  refWords,
+  wholeText,
+} from './words';
 
 /** A projection to codelia's `AgentEvent`s, of all runs one after another. A run that completes ends with `final`. */
 export function codeliaEvents(options: CodeliaOptions = {}): Projection<CodeliaEvent> {
@@ -79,7 +88,7 @@ export type CodeliaRecord = { ts: string; run_id: string } & (
   /** `messages` are only those that earlier requests did not have. The whole list in each request would make the log grow quadratically. */
   | { type: 'llm.request'; seq: number; model?: string; input: { messages: JsonObject[] } }
   | { type: 'llm.response'; seq: number; messages: JsonObject[]; usage: CodeliaCallUsage; stop_reason: string; cost_usd: number | null }
-  | { type: 'tool.output'; tool: string; tool_call_id: string; result_raw: string; is_error: boolean }
+  | { type: 'tool.output'; tool: string; tool_call_id: string; result_raw: string; is_error: boolean; output_ref?: CodeliaOutputRef }
   | ({ type: 'run.error' } & CodeliaRunError)
   | { type: 'run.end'; outcome: 'completed' | 'error' | 'cancelled'; final?: string }
 );
@@ -125,6 +134,7 @@ export function codeliaRunLog(options: CodeliaOptions = {}): Projection<CodeliaR
             tool_call_id: item.toolCallId,
             result_raw: wholeText(item.content),
             is_error: item.isError,
+            ...(item.outputRef && { output_ref: refWords(item.outputRef) }),
           },
         ];
       case 'error':

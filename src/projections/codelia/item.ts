@@ -1,6 +1,6 @@
 import type { DurableEvent } from '../../core/event';
 import { excerpt } from '../../core/json';
-import type { Content, Message, Usage } from '../../core/message';
+import type { Content, Message, OutputRef, Usage } from '../../core/message';
 import { type CodeliaCallUsage, type CodeliaEvent, type CodeliaStatus, kindOf, providerOf } from './words';
 
 /** One output item of codelia. Each of its projections selects the items that it needs. `at` is ISO 8601, UTC. */
@@ -24,7 +24,7 @@ export type Said =
       usage: CodeliaCallUsage;
       costUsd?: number;
     }
-  | { kind: 'output'; tool: string; toolCallId: string; content: Content; isError: boolean }
+  | { kind: 'output'; tool: string; toolCallId: string; content: Content; isError: boolean; outputRef?: OutputRef }
   | { kind: 'error'; error: CodeliaRunError }
   | { kind: 'end'; outcome: 'completed' | 'error' | 'cancelled'; final?: string; usage: Usage };
 

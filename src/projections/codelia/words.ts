@@ -1,6 +1,16 @@
 import type { FailureKind } from '../../core/failure';
 import { type JsonObject, parseObject } from '../../core/json';
-import { type Content, fileWords, type Message, refusalOf, type ToolCall, textOf, toolCallsOf, type Usage } from '../../core/message';
+import {
+  type Content,
+  fileWords,
+  type Message,
+  type OutputRef,
+  refusalOf,
+  type ToolCall,
+  textOf,
+  toolCallsOf,
+  type Usage,
+} from '../../core/message';
 
 /** codelia's `AgentEvent`. Times are milliseconds since 1970, durations whole milliseconds. */
 export type CodeliaEvent =
@@ -145,11 +155,21 @@ export interface CodeliaCallUsage {
   total_tokens: number;
 }
 
+/** Where the whole output of a tool is. */
+export type CodeliaOutputRef = { id: string; byte_size: number; line_count: number };
+
+export function refWords({ id, bytes, lines }: OutputRef): CodeliaOutputRef {
+  return { id, byte_size: bytes, line_count: lines };
+}
+
 /** A message in the format of a provider's API, with the arguments as the model wrote them. */
 export function messageWords(message: Message): JsonObject {
   if (message.role === 'user') return { role: 'user', content: message.content as JsonObject | string };
-  if (message.role === 'tool')
-    return { role: 'tool', tool_call_id: message.toolCallId, tool_name: message.name, content: textOf(message.content) };
+  if (message.role === 'tool') {
+    const { toolCallId, name, content, outputRef } = message;
+    const ref = outputRef && { output_ref: refWords(outputRef), ...(outputRef.trimmed && { trimmed: true }) };
+    return { role: 'tool', tool_call_id: toolCallId, tool_name: name, content: textOf(content), ...ref };
+  }
   const refusal = refusalOf(message.content);
   const tool_calls = toolCallsOf(message.content).map(({ id, name, arguments: words }) => ({
     id,

@@ -66,7 +66,7 @@ class LineCollector {
 
   #endLine(): void {
     if (this.#wanted()) {
-      const line = `L${this.#number}: ${this.#clipped()}`;
+      const line = shownLine(this.#number, this.#text, this.#length);
       this.#bytes += Buffer.byteLength(line) + 1;
       if (this.#bytes > this.want.maxBytes && this.#lines.length > 0) this.#full = true;
       else this.#lines.push(line);
@@ -79,10 +79,11 @@ class LineCollector {
   #wanted(): boolean {
     return !this.#full && this.#number >= this.want.offset && this.#lines.length < this.want.limit;
   }
+}
 
-  #clipped(): string {
-    if (this.#length <= maxLineLength) return this.#text.replace(/\r$/, '');
-    const end = /[\uD800-\uDBFF]/.test(this.#text[maxLineLength - 1] ?? '') ? maxLineLength - 1 : maxLineLength;
-    return `${this.#text.slice(0, end)}… [${this.#length - end} more characters]`;
-  }
+/** A line as `L{n}: text`, clipped. `text`: at least its beginning; `length`: of the whole line. */
+export function shownLine(number: number, text: string, length: number = text.length): string {
+  if (length <= maxLineLength) return `L${number}: ${text.replace(/\r$/, '')}`;
+  const end = /[\uD800-\uDBFF]/.test(text[maxLineLength - 1] ?? '') ? maxLineLength - 1 : maxLineLength;
+  return `L${number}: ${text.slice(0, end)}… [${length - end} more characters]`;
 }

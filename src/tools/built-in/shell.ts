@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { excerpt } from '../../core/json';
 import { type ApprovalRule, defineTool, type Tool } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
-import { maxOutputBytes } from '../running/output-cap';
 import { commandEnvironment, type Environment } from './shell-environment';
 import { runShell, type ShellResult } from './shell-process';
 import { openWorkspace, WorkspaceError } from './workspace';
@@ -67,7 +66,7 @@ export function createShell({ environment = {}, approval = 'never' }: ShellOptio
         cwd,
         env: commandEnvironment(environment, cwd),
         timeoutMs: timeout * 1_000,
-        maxOutputBytes: maxOutputBytes - reservedBytes,
+        maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
         signal: ctx.signal,
         onOutput: latestLine(ctx.progress),
       });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import type { ErrorObject } from 'ajv';
 import type { JsonObject } from '../../core/json';
+import { BoundedThread } from './bounded-thread';
 import { LateSchemas } from './late-schemas';
 import { compile, threadName } from './schema-thread.js';
 import { firstProblems, pathOf } from './zod-problems';
@@ -31,6 +31,13 @@ const checkMs = 2_000;
 /** An idle thread is ended, because it takes some megabytes. */
 const idleMs = 30_000;
 const threadMb = 128;
+const thread = {
+  file: join(__dirname, 'schema-thread.js'),
+  name: threadName,
+  what: 'the check against the schema',
+  ms: checkMs,
+  mb: threadMb,
+};
 
 type SchemaError = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'message'>;
 type Asked = { schema: string; value: unknown };
@@ -41,7 +48,7 @@ class Line {
   /** Set for schemas of untrusted authors. */
   readonly #late: LateSchemas | undefined;
   #turn: Promise<unknown> = Promise.resolve();
-  #thread: SchemaThread | undefined;
+  #thread: BoundedThread<Asked, Answer> | undefined;
   #idle: NodeJS.Timeout | undefined;
 
   constructor(late?: LateSchemas) {
@@ -58,18 +65,18 @@ class Line {
     if (this.#late?.has(asked.schema))
       throw new Error('a check against the schema did not end in time; the schema is rejected for one minute');
     clearTimeout(this.#idle);
-    this.#thread ??= new SchemaThread();
-    const thread = this.#thread;
+    this.#thread ??= new BoundedThread(thread);
+    const running = this.#thread;
     try {
-      await thread.ready;
-      const answer = await thread.ask(asked).catch((error: unknown) => {
+      await running.ready;
+      const answer = await running.ask(asked).catch((error: unknown) => {
         this.#late?.add(asked.schema);
         throw error;
       });
       if ('thrown' in answer) throw new Error(answer.thrown);
       return answer.errors;
     } finally {
-      if (thread.hasEnded) this.#thread = undefined;
+      if (running.hasEnded) this.#thread = undefined;
       else this.#idle = setTimeout(() => this.#rest(), idleMs).unref();
     }
   }
@@ -82,56 +89,6 @@ class Line {
 
 /** Two queues: foreign schemas may delay each other, and never the agent's own tools. */
 const lines: Record<SchemaOrigin, Line> = { own: new Line(), foreign: new Line(new LateSchemas()) };
-
-/** Controls `schema-thread.js`. It keeps the process alive only during a validation. */
-class SchemaThread {
-  hasEnded = false;
-  /** Rejects if the thread can't be started. */
-  readonly ready: Promise<Answer>;
-  readonly #worker: Worker;
-  #waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
-
-  constructor() {
-    this.#worker = new Worker(join(__dirname, 'schema-thread.js'), {
-      workerData: threadName,
-      // The thread gets neither the options of this process (such as a loader) nor its environment.
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: threadMb },
-    });
-    this.#worker.on('message', (answer: Answer) => this.#waiting?.resolve(answer));
-    this.#worker.on('error', (error) => this.end(new Error(`the check against the schema ended early: ${error.message}`)));
-    this.#worker.on('exit', () => this.end(new Error('the check against the schema ended early')));
-    this.ready = this.#next();
-  }
-
-  /** Rejects if the answer does not arrive in time, or if the thread dies. */
-  async ask(asked: Asked): Promise<Answer> {
-    this.#worker.ref();
-    const deadline = setTimeout(() => this.end(new Error(`the check against the schema took more than ${checkMs / 1_000} s`)), checkMs);
-    try {
-      const answer = this.#next();
-      this.#worker.postMessage(asked);
-      return await answer;
-    } finally {
-      clearTimeout(deadline);
-      this.#worker.unref();
-    }
-  }
-
-  end(why: Error): void {
-    if (this.hasEnded) return;
-    this.hasEnded = true;
-    this.#waiting?.reject(why);
-    void this.#worker.terminate();
-  }
-
-  #next(): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-    });
-  }
-}
 
 function words({ instancePath, keyword, params, message = 'does not fit' }: SchemaError): string {
   const path = instancePath.split('/').slice(1).map(step);

@@ -24,6 +24,8 @@ export interface ToolContext {
   /** Returns the worker's dependency of this name; created on first use, once per attempt. Rejects for an unknown name. */
   resolve<T>(name: string): Promise<T>;
   now(): Date;
+  /** How many bytes of text are of use in a result: the rest would neither be shown nor stored. For tools whose output has no end. */
+  maxOutputBytes: number;
 }
 
 /** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */

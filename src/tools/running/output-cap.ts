@@ -3,60 +3,88 @@ import { bytesOf } from '../../core/context/carry';
 import type { Content, FilePart, ImagePart, Part } from '../../core/message';
 import { shortText, wellFormed } from '../../core/text';
 import { maxParts } from '../../core/tool';
+import { tokensIn } from '../../core/waste';
 
 /** Maximum text of one tool result, in bytes of UTF-8. */
 export const maxOutputBytes = 50 * 1024;
 /** Maximum size of a result's images and files, which can't be cut: the answer must fit into a Temporal payload (2 MB). */
 export const maxImageBytes = 1024 * 1024;
-/** Space for the marker line with any number. */
-const markerBytes = 64;
+/** Space for the marker with any number. */
+const markerBytes = 160;
 
-/** Shortens a text to at most `max` bytes (at least 128): its head and tail, around a line that says how much is missing. */
-export function capText(text: string, max = maxOutputBytes): string {
+/** Shortens a text to at most `max` bytes (at least 320): its head and tail, around a marker that says how much is missing. `ref`: where the whole is. */
+export function capText(text: string, max = maxOutputBytes, ref?: string): string {
   const total = Buffer.byteLength(text);
   // A lone surrogate, which no encoder can represent, becomes a replacement character here too.
   if (total <= max) return wellFormed(text);
   const half = Math.floor((Math.max(max, 2 * markerBytes) - markerBytes) / 2);
   // `half` characters have at least `half` bytes. The middle is not copied, however long it is.
   const [head, tail] = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(-half))];
-  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total);
+  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total, ref);
 }
 
 /** Joins the first and the last bytes of `total`, cut at whole lines if a line break is near the cut, otherwise at whole characters. */
-export function headAndTail(head: Buffer, tail: Buffer, total: number): string {
+export function headAndTail(head: Buffer, tail: Buffer, total: number, ref?: string): string {
   const end = lineEnd(head) ?? characterEnd(head);
   const start = lineStart(tail) ?? characterStart(tail);
-  const left = total - end - (tail.length - start);
   const first = head.toString('utf8', 0, end);
-  return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}[... ${left} bytes left out ...]\n${tail.toString('utf8', start)}`;
+  const marker = leftOut(total - end - (tail.length - start), ref);
+  return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}${marker}\n${tail.toString('utf8', start)}`;
 }
 
-/** Limits the total text of the parts, and omits images and files that are too large, and excess parts. Notes each omission in its place. */
-export function capContent(content: Content, max = maxOutputBytes): Content {
-  if (typeof content === 'string') return capText(content, max);
+/** Says what a view lacks, and where the whole is. */
+function leftOut(bytes: number, ref?: string): string {
+  const size = `${bytes} bytes (about ${tokensIn(bytes)} tokens) left out`;
+  return ref === undefined ? `[... ${size}, not kept ...]` : `[... ${size} ...]\n${truncated(ref)}`;
+}
+
+function truncated(ref: string): string {
+  return `[tool output truncated; ref=${ref}]`;
+}
+
+/** Whether `capContent` shortens the content. */
+export function isOverCap(content: Content): boolean {
+  if (typeof content === 'string') return Buffer.byteLength(content) > maxOutputBytes;
+  const text = content.reduce((sum, part) => sum + (part.type === 'text' ? Buffer.byteLength(part.text) : 0), 0);
+  return text > maxOutputBytes || content.length > maxParts;
+}
+
+/**
+ * Limits the total text of the parts, and omits images and files that are too large, and excess parts. Notes each omission in its place, with
+ * `ref`, where the whole is.
+ */
+export function capContent(content: Content, { max = maxOutputBytes, ref }: { max?: number; ref?: string } = {}): Content {
+  if (typeof content === 'string') return capText(content, max, ref);
   let text = max;
-  let images = maxImageBytes;
-  let leftOut = 0;
+  let media = maxImageBytes;
+  let omitted = 0;
   const parts = content.slice(0, maxParts).flatMap((part): Part[] => {
     if (part.type !== 'text') {
-      // The size in a payload, where escaped quotes and control characters need more bytes than in memory. It is never below the length.
-      const size = part.url.length > images ? part.url.length : bytesOf(part.url);
-      if (size > images) return [{ type: 'text', text: `[${part.type} left out: ${size} bytes, too large for the conversation]` }];
-      images -= size;
+      const size = urlBytes(part, media);
+      if (size > media) return [{ type: 'text', text: `[${part.type} left out: ${size} bytes, too large for the conversation]` }];
+      media -= size;
       return [soundPart(part)];
     }
     const size = Buffer.byteLength(part.text);
     if (size > text && text < 2 * markerBytes) {
-      leftOut += size;
+      omitted += size;
       return [];
     }
-    const capped = capText(part.text, text);
+    const capped = capText(part.text, text, ref);
     text -= Buffer.byteLength(capped);
     return [{ type: 'text', text: capped }];
   });
-  if (leftOut > 0) parts.push({ type: 'text', text: `[... ${leftOut} bytes left out ...]` });
-  if (content.length > maxParts) parts.push({ type: 'text', text: `[... parts after the first ${maxParts} left out ...]` });
+  if (omitted > 0) parts.push({ type: 'text', text: leftOut(omitted, ref) });
+  if (content.length > maxParts) {
+    const words = `[... parts after the first ${maxParts} left out ...]`;
+    parts.push({ type: 'text', text: ref === undefined ? words : `${words}\n${truncated(ref)}` });
+  }
   return parts;
+}
+
+/** The size in a payload, where escaped quotes and control characters need more bytes than in memory. It is never below the length. */
+export function urlBytes({ url }: ImagePart | FilePart, max: number): number {
+  return url.length > max ? url.length : bytesOf(url);
 }
 
 const details: readonly unknown[] = ['auto', 'low', 'high'];

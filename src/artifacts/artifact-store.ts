@@ -1,0 +1,28 @@
+/**
+ * Keeps what does not fit into a thread's history: long outputs of tools, images and files. An artifact is identified by its content: `id` is
+ * the beginning of the SHA-256 of its bytes, as 32 hexadecimal digits. Each thread has artifacts of its own; equal content of several threads
+ * may be stored once, for as long as one of them has it.
+ *
+ * A store may fail, be slow or lose something: the engine bounds each operation in time, and checks the bytes it gets against the id.
+ */
+export interface ArtifactStore {
+  /** Stores an artifact. May be repeated, also at the same time. An artifact is readable only once it is complete. */
+  put(artifact: ArtifactKey & { bytes: Uint8Array }, signal: AbortSignal): Promise<void>;
+  /** Returns the bytes; undefined if the thread has no such artifact. */
+  get(key: ArtifactKey, signal: AbortSignal): Promise<Uint8Array | undefined>;
+  /** Deletes the thread's artifacts. */
+  deleteThread(threadId: string): Promise<void>;
+  /** Deletes the artifacts of each thread that has stored nothing since `time`. Returns the number of these threads. */
+  deleteUnusedSince(time: Date): Promise<number>;
+  /** Closes connections. */
+  close?(): Promise<void>;
+}
+
+export interface ArtifactKey {
+  threadId: string;
+  id: string;
+}
+
+export function isArtifactId(id: string): boolean {
+  return /^[0-9a-f]{32}$/.test(id);
+}

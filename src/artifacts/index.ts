@@ -1,0 +1,6 @@
+export type { ArtifactKey, ArtifactStore } from './artifact-store';
+export { Artifacts } from './artifacts';
+export { artifactsAt } from './artifacts-at';
+export { folderArtifacts } from './folder-artifacts';
+export { memoryArtifacts } from './memory-artifacts';
+export { postgresArtifacts } from './postgres-artifacts';

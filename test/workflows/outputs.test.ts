@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import { type ArtifactStore, memoryArtifacts } from '../../src/artifacts';
+import type { Part } from '../../src/core/message';
+import { defineHooks } from '../../src/hooks';
+import { callTools, say, type WireMessage } from '../../src/testing/model-server';
+import { defineTool } from '../../src/tools';
+import { type Rig, startRig } from '../support/rig';
+import { ofType, requestsOf, scenes, story } from './scenes';
+
+const { script, scene } = scenes();
+
+const long = Array.from({ length: 20_000 }, (_, at) => `line ${at}`).join('\n');
+const photo = Buffer.alloc(5_000_000, 'photo').toString('base64');
+
+const values: Record<string, unknown> = {
+  long,
+  short: 'short',
+  photo: [
+    { type: 'text', text: 'a photo' },
+    { type: 'image', url: `data:image/png;base64,${photo}` },
+  ] satisfies Part[],
+};
+const gives = defineTool({
+  name: 'gives',
+  description: 'Gives something.',
+  input: z.object({ what: z.string() }),
+  effect: 'pure',
+  execute: ({ what }) => values[what],
+});
+const later = defineTool({ name: 'later', description: 'Later.', input: z.object({}), background: true, execute: () => long });
+const base = { model: 'test-model', instructions: 'Use tools.', tools: [gives, later] };
+const agent = defineAgent({ ...base, name: 'reads' });
+const redacts = defineAgent({ ...base, name: 'redacts', hooks: defineHooks({ 'after:tool': () => ({ content: 'removed' }) }) });
+const closed = defineAgent({ ...base, name: 'closed', readOutputs: false });
+const toolless = defineAgent({ name: 'toolless', model: 'test-model', instructions: 'Talk.' });
+const agents = [agent, redacts, closed, toolless];
+
+let rig: Rig;
+const store = memoryArtifacts();
+beforeAll(async () => {
+  rig = await startRig({ script, agents, bus: true, worker: { artifacts: store }, client: { artifacts: store } });
+});
+
+/** A run with one call, in which the model gets its result; with a worker of its own if `artifacts` is given. */
+async function afterCall(name: string, args: object, { by = agent, on = rig }: { by?: typeof agent; on?: Rig } = {}) {
+  const input = scene([callTools([{ name, args, id: 'c1' }]), say('done')]);
+  const thread = await on.client.start(by, input);
+  const told = await story(thread);
+  const [completed] = ofType(told, 'agent.tool.execution.completed');
+  const sent = (requestsOf(on, input)[1]?.body.messages ?? []).slice(2);
+  return { thread, completed, sent, end: told.at(-1) };
+}
+
+function resultIn(sent: WireMessage[]): unknown {
+  return sent.find((message) => message.role === 'tool')?.content;
+}
+
+test('[B59] the model and the events have a view of a long output with a reference, and the client reads all of it', async () => {
+  const { thread, completed, sent } = await afterCall('gives', { what: 'long' });
+  const { output, outputRef, toolCallId } = completed?.data ?? {};
+  expect(outputRef).toEqual({ id: expect.any(String), bytes: long.length, lines: 20_000, mediaType: 'text/plain', trimmed: true });
+  expect(output).toContain(`[tool output truncated; ref=${outputRef?.id}]`);
+  expect(resultIn(sent)).toBe(output);
+  expect((await thread.messages()).find(({ role }) => role === 'tool')).toMatchObject({ outputRef });
+  expect(await thread.output(toolCallId ?? '')).toEqual({ name: 'gives', content: long, outputRef });
+});
+
+test('a short output is read whole from the events', async () => {
+  const { thread, completed } = await afterCall('gives', { what: 'short' });
+  expect(await thread.output(completed?.data.toolCallId ?? '')).toEqual({ name: 'gives', content: 'short' });
+  await expect(thread.output('none')).rejects.toMatchObject({ code: 'output-unavailable' });
+});
+
+test('[B103] [B123] the model reads and searches what was cut, and gets it uncut', async () => {
+  let ref = '';
+  const steps = [
+    () => callTools([{ name: 'gives', args: { what: 'long' }, id: 'c1' }]),
+    (said: string) => {
+      ref = /ref=(\w+)\]/.exec(said)?.[1] ?? '';
+      return callTools([{ name: 'grep_output', args: { ref, pattern: 'line 9999', after: 1 }, id: 'c2' }]);
+    },
+    () => callTools([{ name: 'read_output', args: { ref, offset: 10_000 }, id: 'c3' }]),
+    () => say('done'),
+  ];
+  let turn = 0;
+  const input = scene(({ body }) => {
+    const last = body.messages.at(-1)?.content;
+    return steps[turn++]?.(typeof last === 'string' ? last : '') ?? say('done');
+  });
+  const told = await story(await rig.client.start(agent, input));
+  const [, found, page] = ofType(told, 'agent.tool.execution.completed').map(({ data }) => data);
+  expect(found).toMatchObject({ status: 'success', output: 'L10000: line 9999\nL10001- line 10000' });
+  expect(page?.output).toMatch(/^L10000: line 9999\n[\s\S]+\[\.\.\. 8\d\d\d more lines; go on with offset 1\d{4} \.\.\.\]$/);
+  expect(page).not.toHaveProperty('outputRef');
+});
+
+test('a thread can not read the output of another, even with its reference', async () => {
+  const { completed } = await afterCall('gives', { what: 'long' });
+  const stolen = await afterCall('read_output', { ref: completed?.data.outputRef?.id });
+  expect(stolen.completed?.data).toMatchObject({ status: 'failed', output: expect.stringContaining('This thread has no stored output') });
+});
+
+test.each([
+  [agent, ['gives', 'later', 'read_output', 'read_output_line', 'grep_output']],
+  [closed, ['gives', 'later']],
+  [toolless, []],
+])('the tools that read outputs are offered to agents with tools that do not opt out: $name', async (by, names) => {
+  const input = scene([say('done')]);
+  await story(await rig.client.start(by, input));
+  const body = requestsOf(rig, input)[0]?.body as { tools?: { function: { name: string } }[] } | undefined;
+  expect((body?.tools ?? []).map((tool) => tool.function.name)).toEqual(names);
+});
+
+test('an image of 5 MB reaches the model, and the history holds only a reference', async () => {
+  const { thread, completed, sent } = await afterCall('gives', { what: 'photo' });
+  const url = `data:image/png;base64,${photo}`;
+  expect(sent.flatMap(({ content }): unknown => content)).toContainEqual(
+    expect.objectContaining({ image_url: expect.objectContaining({ url }) }),
+  );
+  expect(JSON.stringify(completed).length).toBeLessThan(2_000);
+  expect(await thread.output(completed?.data.toolCallId ?? '')).toMatchObject({ content: values.photo });
+});
+
+test('what a hook puts in place of an output has no reference to the output', async () => {
+  const { thread, completed } = await afterCall('gives', { what: 'long' }, { by: redacts });
+  expect(completed?.data).toMatchObject({ output: 'removed' });
+  expect(completed?.data).not.toHaveProperty('outputRef');
+  expect(await thread.output(completed?.data.toolCallId ?? '')).toEqual({ name: 'gives', content: 'removed' });
+});
+
+test('the output of a background call has a reference', async () => {
+  const input = scene([callTools([{ name: 'later', args: {}, id: 'c1' }]), say('wait'), say('done')]);
+  const thread = await rig.client.start(agent, input);
+  const [completed] = ofType(await story(thread), 'agent.tool.background.completed');
+  expect(completed?.data.outputRef).toMatchObject({ bytes: long.length, trimmed: true });
+  expect(await thread.output(completed?.data.toolCallId ?? '')).toMatchObject({ content: long });
+});
+
+test('outputs that are deleted are said to be gone, and the thread stays', async () => {
+  const { thread, completed } = await afterCall('gives', { what: 'long' });
+  await thread.deleteOutputs();
+  await expect(thread.output(completed?.data.toolCallId ?? '')).rejects.toThrow('has no stored output with ref');
+  expect(await thread.messages()).toHaveLength(4);
+});
+
+describe('workers whose store does not work', () => {
+  const gone: ArtifactStore = {
+    ...memoryArtifacts(),
+    put: () => Promise.reject(new Error('ENOSPC: no space left on device')),
+  };
+
+  test.each([
+    ['no store', null],
+    ['a full store', gone],
+  ])('[B127] with %s the call succeeds, and the view says what is lost', async (_, artifacts) => {
+    const on = await startRig({ script, agents, worker: { artifacts } });
+    const { completed, end } = await afterCall('gives', { what: 'long' }, { on });
+    expect(completed?.data).toMatchObject({ status: 'success', output: expect.stringContaining('left out, not kept') });
+    expect(completed?.data).not.toHaveProperty('outputRef');
+    expect(end?.type).toBe('thread.run.completed');
+  });
+
+  test('a model call on a worker that can not read an image goes on without it, and says so', async () => {
+    const unreadable: ArtifactStore = { ...memoryArtifacts(), get: async () => undefined };
+    const on = await startRig({ script, agents, worker: { artifacts: unreadable } });
+    const { sent, end } = await afterCall('gives', { what: 'photo' }, { on });
+    expect(JSON.stringify(sent)).toContain('[image not shown: This thread has no stored output with ref');
+    expect(end?.type).toBe('thread.run.completed');
+  });
+});
