@@ -1,5 +1,5 @@
 import type { Evidence, Violation } from './check/evidence';
-import { tasksFailedBySdk } from './check/rest';
+import { tasksFailedBySdk, tasksFailedWhileFrozen } from './check/rest';
 import type { End } from './pool';
 
 /** What ran, counted from the evidence. */
@@ -22,6 +22,7 @@ export interface Counts {
   summaries: number;
   'events seen by readers': number;
   'workflow tasks that the SDK failed and retried': number;
+  'workflow tasks that failed while the worker was frozen': number;
 }
 
 export function countsOf(
@@ -50,6 +51,7 @@ export function countsOf(
     summaries: compactions.filter(({ summary }) => summary).length,
     'events seen by readers': readers.length,
     'workflow tasks that the SDK failed and retried': tasksFailedBySdk({ threads }),
+    'workflow tasks that failed while the worker was frozen': tasksFailedWhileFrozen({ threads }),
   };
 }
 

@@ -267,8 +267,8 @@ export class Thread {
     const { name, content } = request;
     const { signer } = this.client.options;
     if (!signer) return this.#request(name, content, method);
-    const { runId, pending } = await this.status();
-    const at = { threadId: this.id, runId: runId ?? '' };
+    const { agent, runId, pending } = await this.status();
+    const at = { threadId: this.id, agent, runId: runId ?? '' };
     const shown = name === 'approve' && pending.find(({ kind, toolCallId }) => kind === 'approval' && toolCallId === content.toolCallId);
     const call = shown && { ...shown, ...(content.expect && { digest: content.expect }) };
     return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);

@@ -134,6 +134,7 @@ test('a decision signed by a known person counts, and the log keeps the signed s
     version: 'longhaul-decision-1',
     request: 'approve',
     threadId: thread.id,
+    agent: 'clerk',
     runId: log.find((event) => event.runId)?.runId,
     digest: pending[0]?.digest,
     shown: sha256('{"cents":900}'),
@@ -180,7 +181,7 @@ test('a signature is valid for one decision on one call of one run, and for noth
   const content: DecisionRequest = { toolCallId: 'call_pay', approved: false, by: 'dana' };
   const statement = statementOf(
     { name: 'approve', content },
-    { threadId: thread.id, runId: runId ?? '', call: { name: 'pay', arguments: '{"cents":900}', digest } },
+    { threadId: thread.id, agent: 'clerk', runId: runId ?? '', call: { name: 'pay', arguments: '{"cents":900}', digest } },
     hexOf,
   );
   const signature = (await signerOf('dana').sign(statement)) as string;
