@@ -1,4 +1,5 @@
 import type { Activities } from '../contract/activities';
+import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
 import { rememberRules } from './remember-rules';
@@ -23,6 +24,7 @@ export function createActivities(deps: ActivityDependencies): Activities {
     checkArguments: checkArguments(deps),
     verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
+    awaitCall,
     requestCancel,
   });
 }

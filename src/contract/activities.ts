@@ -22,9 +22,14 @@ export interface Activities {
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Stores rules of a decision for all threads of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[]; signed?: Attestation }): Promise<void>;
+  /** Waits for the end of a background call that runs in a workflow of its own. */
+  awaitCall(request: { workflowId: string }): Promise<BackgroundEnd>;
   /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
 }
+
+/** How a background call ended. `lost`: without an outcome, and why. */
+export type BackgroundEnd = { outcome: ToolOutcome } | { lost: string };
 
 export interface VerifyDecisionRequest extends Omit<SignedIn, 'threadId'> {
   request: SignableRequest;
@@ -128,6 +133,8 @@ export interface RunToolRequest {
   digest?: string;
   /** The signed approvals of the call. A worker with a verifier verifies them before the call runs. */
   signed?: Attestation[];
+  /** For a background call: the thread that it belongs to. Its workflow has another id. */
+  threadId?: string;
   /** Who edited the arguments, if anyone did. */
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */

@@ -2,6 +2,8 @@ import type { AgentFacts, Limits } from '../core/agent';
 import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
 import type { Content, Message, Usage } from '../core/message';
 import type { Metrics, Overrides } from '../core/state';
+import type { Verdict } from '../core/tool';
+import type { RunToolRequest } from './activities';
 
 /** The workflow's type, for `temporal workflow start --type`. */
 export const workflowType = 'agentThread';
@@ -34,6 +36,16 @@ export interface ThreadResult {
   costUsd: number;
   /** Why the run is incomplete. */
   reason?: string;
+}
+
+/** The input of a background call's workflow. */
+export interface BackgroundInput {
+  threadId: string;
+  request: RunToolRequest;
+  verdict: Extract<Verdict, { kind: 'run' }>;
+  /** As in the agent's facts and in the thread's input. */
+  takeoverMs?: number;
+  agentWaitMs?: number;
 }
 
 export interface StatusView {

@@ -59,6 +59,13 @@ export const runHooksOptions: StepOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: attemptsAtOnce },
 };
 
+/** It only waits, for as long as the call takes, and begins again on another worker if its own is lost. Each heartbeat may be billed. */
+export const awaitCallOptions: ActivityOptions = {
+  startToCloseTimeout: '30 days',
+  heartbeatTimeout: '60s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+};
+
 export const rememberRulesOptions: ActivityOptions = {
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', maximumAttempts: 5 },
