@@ -2,6 +2,7 @@ import type { Activities } from '../contract/activities';
 import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
+import { readClosed } from './read-closed';
 import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
@@ -25,6 +26,7 @@ export function createActivities(deps: ActivityDependencies): Activities {
     verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
     awaitCall,
+    readClosed,
     requestCancel,
   });
 }

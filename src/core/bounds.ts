@@ -10,6 +10,8 @@
 export const bounds = {
   /** A result of an activity. Events and queries, which are payloads too, contain it together with other data. */
   resultBytes: 1_500_000,
+  /** The state of a closed conversation that is reopened. */
+  carriedBytes: 1_900_000,
   /** An answer of the model. Less than half a payload, because the event that ends a run contains its text twice. */
   answerBytes: 800_000,
   /** An agent's facts, which are part of the thread's state. */

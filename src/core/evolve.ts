@@ -163,6 +163,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'thread.closed':
       state.closed = true;
       return;
+    case 'thread.reopened':
+      state.closed = false;
+      return;
     case 'thread.context.compaction.started':
       // A request that arrives while the model writes the summary is another one.
       if (event.data.reason === 'requested') delete state.compact;

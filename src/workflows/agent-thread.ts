@@ -18,6 +18,7 @@ import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { compactAsRequested, isShorteningDue, shorten } from './make-room';
 import { afterModel, beforeModel } from './model-hooks';
+import { reopenThread } from './reopen';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
 import { runCalls } from './run-calls';
@@ -43,7 +44,7 @@ export async function agentThread(input: ThreadInput, carried?: unknown): Promis
   // Checked only when the thread begins: a later release with stricter checks must not end a thread that an earlier release accepted.
   const wrong = carried === undefined ? (decodeFailureOf(input) ?? checkThreadInput(input)) : checkCarried();
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
-  const thread = openThread(input, carried);
+  const thread = carried === undefined && input.reopens ? await reopenThread(input.reopens) : openThread(input, carried);
   handleRequests(thread);
   followBackground(thread);
 

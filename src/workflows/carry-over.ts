@@ -1,5 +1,5 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { ThreadResult } from '../contract/thread';
+import type { ClosedThread, ThreadResult } from '../contract/thread';
 import { bytesOf, fit } from '../core/context/carry';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -54,6 +54,18 @@ export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
   // As messages, the results of the last turn can be shortened like any other; as outcomes they can't. If calls still wait, all results
   // stay outcomes, because results join the transcript in the order of the calls.
   if (state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
+  // The first message is already in the carried state. The next execution reads only settings from its input.
+  return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, stateToCarry(state));
+}
+
+/** What a closed conversation passes on to the execution that reopens it: the same as at continue-as-new. Changes nothing. */
+export function closedThread({ state, input }: ThreadContext): ClosedThread {
+  const { archived: _, ...current } = { ...state, log: [] };
+  return { input: { ...input, input: '(reopened)' }, state: stateToCarry(JSON.parse(JSON.stringify(current))) };
+}
+
+/** The state for the next execution, without the log and small enough for a payload. */
+function stateToCarry(state: ThreadState): ThreadState {
   const { archived: _, ...current } = state;
   const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
   const beside = bytesBeside(carried) + bytesOf(carried.run?.calls ?? []);
@@ -64,6 +76,5 @@ export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
     // Recorded in the next execution's log, which begins with it. Readers of this execution still find every message.
     recorder(carried)('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript });
   }
-  // The first message is already in the carried state. The next execution reads only settings from its input.
-  return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, carried);
+  return carried;
 }
