@@ -101,7 +101,7 @@ test('a reopened conversation keeps what it has spent, and the requests that it 
   await thread.close();
 });
 
-test('it can be reopened again and again, also by several clients at the same time, and after Temporal's cancellation', async () => {
+test('it can be reopened again and again, also by several clients at the same time, and after a cancellation in Temporal', async () => {
   const { thread } = await closed();
   await Promise.all([1, 2, 3].map(() => rig.client.reopen(thread.id)));
   expect(ofType(await readAll(thread), 'thread.reopened')).toHaveLength(1);
