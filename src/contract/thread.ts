@@ -7,6 +7,8 @@ import type { RunToolRequest } from './activities';
 
 /** The workflow's type, for `temporal workflow start --type`. */
 export const workflowType = 'agentThread';
+/** The type of the workflow in which a background call runs. */
+export const backgroundType = 'backgroundCall';
 export const defaultTaskQueue = 'longhaul';
 
 /** The input of a thread, as plain JSON. Only `agent` and `input` are required. */

@@ -8,6 +8,7 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { Activities, BackgroundEnd } from '../contract/activities';
+import { backgroundType } from '../contract/thread';
 import { sentId } from '../core/call-ids';
 import { textOf, toolCallsOf } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
@@ -81,7 +82,7 @@ async function inOwnWorkflow(thread: ThreadContext, workflowId: string, { reques
   grow(growth, backgroundEvents, call);
   thread.starting += 1;
   const started = CancellationScope.nonCancellable(() =>
-    startChild<typeof backgroundCall>('backgroundCall', {
+    startChild<typeof backgroundCall>(backgroundType, {
       workflowId,
       args: [call],
       parentClosePolicy: ParentClosePolicy.ABANDON,
