@@ -8,6 +8,8 @@
  * `Chars` are UTF-16 code units. `Bytes` are bytes of UTF-8 JSON, with escaped characters counted in their escaped form.
  */
 export const bounds = {
+  /** Calls of a thread that run in the background at the same time. Its state has an entry for each. */
+  backgroundCalls: 100,
   /** A result of an activity. Events and queries, which are payloads too, contain it together with other data. */
   resultBytes: 1_500_000,
   /** The state of a closed conversation that is reopened. */

@@ -9,10 +9,11 @@ import {
 } from '@temporalio/workflow';
 import type { Activities, BackgroundEnd } from '../contract/activities';
 import { backgroundType } from '../contract/thread';
+import { bounds } from '../core/bounds';
 import { sentId } from '../core/call-ids';
 import { textOf, toolCallsOf } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
-import { type ToolOutcome, toContent } from '../core/tool';
+import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import { toolSummary } from '../core/views';
 import { awaitCallOptions } from './activity-options';
 import type { backgroundCall } from './background-call';
@@ -37,6 +38,13 @@ export function continueInBackground(thread: ThreadContext, { id, name }: Backgr
   finishCall(thread, id, { status: 'success', output, background: true }, { background: own });
   const outcome = own.workflowId ? inOwnWorkflow(thread, own.workflowId, step) : runToolStep(thread, step).then((end) => end.outcome);
   void outcome.then((end) => recordEnd(thread, { id, name, sentId: known }, end));
+}
+
+/** Returns why another call can't continue in the background now, or undefined. */
+export function whyFull({ background, facts }: ThreadState): ToolError | undefined {
+  if (!facts?.ownBackground || background.length < bounds.backgroundCalls) return undefined;
+  const message = `not started, because ${background.length} calls run in the background already. Wait for the result of one of them.`;
+  return { name: 'TooManyCallsError', message };
 }
 
 /** The id by which the model knows a call: the provider's. It is kept, because the answer may no longer be in the transcript when the result arrives. */

@@ -4,7 +4,7 @@ import type { HookAnswer } from '../core/hooks';
 import { stepIdOf } from '../core/state';
 import { toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
-import { continueInBackground } from './background';
+import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
@@ -33,6 +33,8 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
   if (gate.isOver() || findCall(run, id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
+  const full = verdict.background && whyFull(state);
+  if (full) return finishCall(thread, id, { status: 'rejected', output: `Error: ${full.message}`, error: full });
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
   if (verdict.background) return continueInBackground(thread, { id, name }, { request: requestOf(thread, id, verdict), verdict });
   for (let retries = 0; ; retries++) {

@@ -121,6 +121,24 @@ test.each([
   );
 });
 
+test('at most a hundred calls run in the background at the same time; the model is told to wait', async () => {
+  const calls = Array.from({ length: 101 }, (_, n) => ({ name: 'report', args: {}, id: `call_${n}` }));
+  const input = scene([callTools(calls), say('I wait.')]);
+  const id = `carried_${input.replace(' ', '_')}_${process.pid}`;
+  held.set(id, gate());
+  const thread = await rig.client.start(agent, input, { id });
+  await until(
+    () => requestsOf(rig, input).length,
+    (requests) => requests === 2,
+  );
+  const results = requestsOf(rig, input)[1]?.body.messages.map(textOf).slice(3) ?? [];
+  expect(results.filter((text) => text.includes('goes on in the background'))).toHaveLength(100);
+  expect(results.at(-1)).toMatch(/^Error: not started, because 100 calls run in the background already/);
+  await thread.cancel();
+  const told = await story(thread);
+  expect(ofType(told, 'agent.tool.background.completed').map(({ data }) => data.status)).toEqual(Array(100).fill('cancelled'));
+}, 60_000);
+
 test('only a thread can start the workflow of a background call: nobody runs a tool without its approval that way', async () => {
   const call = { id: 'call_1', name: 'report', arguments: '{}' };
   const handle = await rig.client.temporal.workflow.start('backgroundCall', {
