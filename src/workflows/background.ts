@@ -136,13 +136,9 @@ function endedElsewhere(name: string, why: string): ToolOutcome {
 export async function stopBackground(thread: ThreadContext): Promise<void> {
   // A workflow that is about to start can't be cancelled yet.
   await condition(() => thread.starting === 0);
-  for (const { workflowId } of thread.state.background) {
-    // Fails if the call is over already.
-    if (workflowId)
-      void getExternalWorkflowHandle(workflowId)
-        .cancel()
-        .catch(() => undefined);
-  }
+  const workflows = thread.state.background.flatMap(({ workflowId }) => (workflowId ? [getExternalWorkflowHandle(workflowId)] : []));
+  // A cancel fails if the call is over already.
+  for (const workflow of workflows) workflow.cancel().catch(() => undefined);
 }
 
 /** Whether the run waits for nothing but background calls: the model is done, and has been told everything. */

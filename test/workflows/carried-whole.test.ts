@@ -46,7 +46,7 @@ const failing = defineHooks({
 });
 const agents = [
   defineAgent({ ...base, name: 'doer' }),
-  defineAgent({ ...base, name: 'thrifty', threadLimits: { turns: 3 } }),
+  defineAgent({ ...base, name: 'thrifty', threadLimits: { turns: 5 } }),
   defineAgent({ ...base, name: 'watched', hooks: failing, hookErrors: 2 }),
   defineAgent({ ...base, name: 'forgetful', context: { windowTokens: 12_000, reserveTokens: 2_000, keepTurns: 1, summaryTokens: 500 } }),
 ];
@@ -156,12 +156,16 @@ const states: Record<string, Kept> = {
     agent: 'thrifty',
     mode: 'conversation',
     replies: ({ messages }) => (messages.at(-1)?.role === 'user' ? callTools([call('free', messages.length)]) : say('one done')),
-    before: (thread) => runs(thread, 1),
-    async after(thread) {
-      expect(await thread.usage()).toMatchObject({ remaining: { thread: { turns: 1 } }, metrics: { tools: { free: { calls: 1 } } } });
+    async before(thread) {
+      await runs(thread, 1);
       await thread.send('More');
       await runs(thread, 2);
-      expect(await thread.result()).toMatchObject({ status: 'incomplete', reason: expect.stringContaining('3') });
+    },
+    async after(thread) {
+      expect(await thread.usage()).toMatchObject({ remaining: { thread: { turns: 1 } }, metrics: { tools: { free: { calls: 2 } } } });
+      await thread.send('And more');
+      await runs(thread, 3);
+      expect(await thread.result()).toMatchObject({ status: 'incomplete', reason: expect.stringContaining('5') });
     },
     output: '',
   },
