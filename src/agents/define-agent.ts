@@ -75,6 +75,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     strategy,
     remembers: permissions?.store !== undefined,
     judgesDecisions: true,
+    ownBackground: true,
     context: context && policyOf(context),
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),

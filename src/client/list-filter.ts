@@ -26,16 +26,18 @@ export async function listThreads(
 ): Promise<ListedThread[]> {
   const { temporal } = client;
   const query = ofThreads(what, filter);
-  const found: ListedThread[] = [];
+  // A thread that continued as new or was reopened has several executions.
+  const found = new Map<string, ListedThread>();
   try {
     for await (const raw of executions(client, { what, query, pageSize: Math.min(limit, 1_000) })) {
-      found.push(listedThread(temporal, raw));
-      if (found.length >= limit) break;
+      const thread = listedThread(temporal, raw);
+      if (!found.has(thread.workflowId)) found.set(thread.workflowId, thread);
+      if (found.size >= limit) break;
     }
   } catch (cause) {
     throw await explainList({ temporal, what, filter }, cause);
   }
-  return found;
+  return [...found.values()];
 }
 
 const onlyThreads = `WorkflowType = '${workflowType}'`;

@@ -141,6 +141,11 @@ export interface AgentFacts {
    * what was shown. Unset in runs that began with earlier code.
    */
   judgesDecisions?: true;
+  /**
+   * Background calls run in workflows of their own, so that the thread may continue as new meanwhile. Unset in runs that began with earlier
+   * code: they run in activities, which the thread waits for.
+   */
+  ownBackground?: true;
   /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
   /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */

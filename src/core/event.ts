@@ -150,6 +150,8 @@ export interface DurableEventData {
   'thread.message.superseded': { messageId: string; message: Message; reason: string };
   /** A conversation accepts no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
+  /** A closed conversation accepts messages again. */
+  'thread.reopened': { reason?: string; by?: string };
   /** A request was accepted that changes nothing yet: the transcript is shortened at the next turn, the run is cancelled when it begins. */
   'agent.request.accepted': { request: string; reason?: string; by?: string };
   /** A signal was rejected. It changed nothing. */

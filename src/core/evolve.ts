@@ -13,7 +13,16 @@ import { measure } from './metrics';
 import { noteReceipt } from './receipts';
 import { noteRequest, type RequestMark } from './request-ids';
 import { workedMs } from './spent';
-import { type AskState, type CallState, isOver, type Overrides, type RunState, type SentBack, type ThreadState } from './state';
+import {
+  type AskState,
+  type BackgroundCall,
+  type CallState,
+  isOver,
+  type Overrides,
+  type RunState,
+  type SentBack,
+  type ThreadState,
+} from './state';
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
 import { unreachable } from './unreachable';
@@ -37,6 +46,8 @@ export interface Extra {
   sentBack?: keyof SentBack;
   /** With a requested approval: its policy, if it is not the tool's own. */
   approval?: AskPolicy;
+  /** With the placeholder of a background call that runs in a workflow of its own. */
+  background?: Pick<BackgroundCall, 'workflowId' | 'sentId'>;
   /** With a call's outcome: the tool requests that the run is suspended. */
   suspend?: Suspension;
   /** Number of errors in a row, by the hook's id. */
@@ -118,7 +129,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return changeCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed':
       if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
-      return executed(state, event);
+      return executed(state, event, extra);
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
       return queue(state, event);
@@ -152,6 +163,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return;
     case 'thread.closed':
       state.closed = true;
+      return;
+    case 'thread.reopened':
+      state.closed = false;
       return;
     case 'thread.context.compaction.started':
       // A request that arrives while the model writes the summary is another one.
@@ -416,7 +430,7 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
   });
 }
 
-function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
+function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>, extra: Extra): void {
   const { run } = state;
   const { toolCallId, name, messageId, status, output, outputRef, error, durationMs, attempts, background } = data;
   const verdict = findCall(run, toolCallId)?.verdict;
@@ -424,7 +438,7 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
   if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
   if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
   if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
-  if (background) state.background.push({ id: toolCallId, name });
+  if (background) state.background.push({ id: toolCallId, name, ...extra.background });
   const outcome = {
     status,
     content: output,

@@ -115,6 +115,16 @@ export interface RunState extends Omit<Spent, 'turns'> {
   suspension?: SuspensionState;
 }
 
+/** A call that runs in the background. */
+export interface BackgroundCall {
+  id: string;
+  name: string;
+  /** The workflow that runs it. Absent: an activity of this execution does. */
+  workflowId?: string;
+  /** The id by which the model knows the call. */
+  sentId?: string;
+}
+
 /** Settings of a thread or a run that replace those of its agent. */
 export interface Overrides {
   model?: ModelChoice;
@@ -231,7 +241,7 @@ export interface ThreadState {
   /** Messages that compactions of this execution replaced, as they were, oldest first. Continue-as-new does not pass them on. */
   archived?: Message[];
   /** Calls that run in the background. */
-  background: { id: string; name: string }[];
+  background: BackgroundCall[];
   /** The log of this execution of the workflow. Earlier events are in the earlier executions. */
   log: LogRecord[];
   nextSeq: number;

@@ -27,6 +27,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      ownBackground: true,
     });
   });
 
@@ -79,6 +80,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      ownBackground: true,
       context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       ...remarkable,
       hooks: { 'before:llm': ['before:llm#1'] },

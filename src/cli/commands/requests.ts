@@ -134,6 +134,17 @@ export function close(threadId: string, options: By & { cancel?: boolean }): Pro
   return request(threadId, styled`The thread accepts no more messages.`, (thread) => thread.close(options));
 }
 
+export async function reopen(threadId: string, words: string | undefined, by: By): Promise<void> {
+  const message = words === undefined ? undefined : await givenText(words, 'the message');
+  await withClient({}, async (client) => {
+    const thread = await client.reopen(threadId, by);
+    if (message !== undefined) await thread.send(message);
+    const done =
+      message === undefined ? styled`The conversation is open.` : styled`The conversation is open, and the message was accepted.`;
+    note(done.fit(process.stderr.columns));
+  });
+}
+
 function request(threadId: string, done: Styled, what: (thread: Thread) => Promise<Receipt | Styled>): Promise<void> {
   return ask(done, (client) => what(client.attach(threadId)));
 }
