@@ -1,5 +1,6 @@
 export type { AskHumanOptions } from './built-in/ask-human';
 export { askHuman, createAskHuman } from './built-in/ask-human';
+export { editFile } from './built-in/edit';
 export { listDir } from './built-in/list-dir';
 export { readFile } from './built-in/read-file';
 export type { ShellArguments, ShellOptions } from './built-in/shell';
