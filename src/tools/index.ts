@@ -1,3 +1,4 @@
+export { applyPatch } from './built-in/apply-patch';
 export type { AskHumanOptions } from './built-in/ask-human';
 export { askHuman, createAskHuman } from './built-in/ask-human';
 export { editFile } from './built-in/edit';

@@ -394,6 +394,7 @@ describe('the coder', () => {
       ['read_file', 'pure'],
       ['write_file', 'keyed'],
       ['edit', 'keyed'],
+      ['apply_patch', 'keyed'],
       ['list_dir', 'pure'],
     ]);
   });

@@ -14,7 +14,7 @@ export interface PlannedFile {
   before: string | null;
   /** The whole new content; `null` deletes the file. */
   after: string | null;
-  /** Permissions of a new file. Default: as the worker's umask has it. */
+  /** The permissions that it gets. Default: those that it has. */
   mode?: number;
 }
 

@@ -4,7 +4,7 @@ import { ToolFailure } from '../defining/tool-failure';
 import { changeFiles } from './change-files';
 import { contentHash, expectedHash, staleHash } from './content-hash';
 import { previewOfPlaces } from './edit-preview';
-import { type FileText, readFileText } from './file-text';
+import { type FileText, isText, readFileText } from './file-text';
 import { findText, type TextMatch, type TextPlace } from './find-text';
 import { clipped, similarLines } from './similar-lines';
 import { openWorkspace, WorkspaceError } from './workspace';
@@ -14,8 +14,12 @@ const input = z.object({
   old_string: z
     .string()
     .min(1, 'must not be empty; use write_file to create a file or to replace it as a whole')
+    .refine(...isText)
     .describe('The text to replace, without the "L{number}: " of read_file. Must be unique in the file, unless replace_all is true.'),
-  new_string: z.string().describe('The text that takes its place.'),
+  new_string: z
+    .string()
+    .refine(...isText)
+    .describe('The text that takes its place.'),
   replace_all: z.boolean().default(false).describe('Replace every occurrence.'),
   match: z
     .enum(['auto', 'exact', 'whitespace'])

@@ -5,6 +5,12 @@ import { codeOf, type Workspace, WorkspaceError } from './workspace';
 /** Larger files are edited by a program in the shell. */
 const mostBytes = 10 * 1024 * 1024;
 
+/** For zod: half of a character (a lone surrogate) can't be written as UTF-8. */
+export const isText: [check: (text: string) => boolean, problem: string] = [
+  (text) => !/\p{Surrogate}/u.test(text),
+  'has half of a character in it (a lone surrogate); give whole characters',
+];
+
 /** A text file as a whole, for tools that change it. */
 export interface FileText {
   /** Where it really is. */

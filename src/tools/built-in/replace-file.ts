@@ -10,7 +10,7 @@ export interface Replacement {
   /** The path as the model gave it, for messages. */
   path: string;
   content: string | Uint8Array;
-  /** Permissions of a file that does not exist yet. Default: as the worker's umask has it. */
+  /** Default: those of the replaced file, or as the worker's umask has it. */
   mode?: number;
 }
 
@@ -24,7 +24,8 @@ export async function replaceFile(workspace: Workspace, { target, path, content,
     const folder = await workspace.makeFolder(dirname(target));
     try {
       const place = join(folder.path, basename(target));
-      await writeDraft(place, folder.path, content, (await modeToKeep(place, path)) ?? mode, signal);
+      const kept = await modeToKeep(place, path);
+      await writeDraft(place, folder.path, content, mode ?? kept, signal);
     } finally {
       await folder.handle.close();
     }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
 import { contentHash, expectedHash, staleHash } from './content-hash';
-import { readBytes } from './file-text';
+import { isText, readBytes } from './file-text';
 import { replaceFile } from './replace-file';
 import { openWorkspace, type Workspace, WorkspaceError } from './workspace';
 
@@ -15,7 +15,7 @@ export const writeFile = defineTool({
     'Write a text file: creates it, with its folders, or replaces what it held. Give the whole content. To change a part of a file, use edit or apply_patch.',
   input: z.object({
     path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
-    content: z.string(),
+    content: z.string().refine(...isText),
     expected_hash: expectedHash,
   }),
   effect: 'keyed',
