@@ -5,6 +5,7 @@ import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
 import { type CallIds, callIds } from '../core/call-ids';
+import { transcriptText } from '../core/context/summary';
 import { type AnswerPart, countedUsage, type Message, noUsage, type ToolCall, textOf, toolCallsOf, type Usage } from '../core/message';
 import { grownText } from '../core/text';
 import { factsOfThrown, messageOfThrown } from '../core/thrown';
@@ -68,6 +69,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const wasted = spent.wasted();
         const costUsd = costOf(deps, request.model, usage);
         const problems = agent.answer && isTurn && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
+        const archiveRef = request.summary ? await archive(deps, toolbox, messages.slice(0, request.summary.end), step) : undefined;
         return {
           parts,
           verdicts,
@@ -75,6 +77,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
           usage: countedUsage(usage),
           ...(costUsd !== undefined && { costUsd }),
           ...(isTurn && { context: contextOf(input, answer) }),
+          ...(archiveRef && { archiveRef }),
           ...(problems.length > 0 && { problems }),
           ...(step.attempt > 1 && { attempt: step.attempt }),
           token,
@@ -104,6 +107,17 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
     nonRetryable: true,
     details: [found.missingFrom],
   });
+}
+
+/** Stores what a summary replaces, if the model has the tools to read it. Returns its reference. */
+async function archive(
+  { artifacts }: ActivityDependencies,
+  toolbox: Toolbox,
+  replaced: readonly Message[],
+  { threadId }: Step,
+): Promise<string | undefined> {
+  if (!artifacts || !toolbox.get('read_output')) return undefined;
+  return (await artifacts.keep(threadId, Buffer.from(transcriptText(replaced)), 'text/plain'))?.id;
 }
 
 async function ask(

@@ -99,6 +99,8 @@ export interface ModelStep {
   costUsd?: number;
   /** How full the model's window was. Absent for closing texts and summaries. */
   context?: ContextMeasure;
+  /** The reference of the stored text that a summary replaces, if it was stored. */
+  archiveRef?: string;
   /** Why an answer without calls does not fit the agent's output schema. */
   problems?: string[];
   /** The cost of attempts that produced no answer. */

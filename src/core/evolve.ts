@@ -4,6 +4,7 @@ import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
 import { nextBackOff, sizeAfter } from './context/budget';
 import { bytesOf } from './context/carry';
+import { archivesWith } from './context/summary';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus } from './event';
 import { strip } from './log';
@@ -255,7 +256,8 @@ function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.co
   state.epoch += 1;
   if (!data.summary) return;
   const { backOff: _, ...rest } = context ?? {};
-  state.context = { ...rest, ...(retained && { retained }) };
+  const archives = data.archiveRef ? archivesWith(context, data.archiveRef) : context?.archives;
+  state.context = { ...rest, ...(retained && { retained }), ...(archives && { archives }) };
 }
 
 /** Keeps the messages that a compaction replaces, for readers. */

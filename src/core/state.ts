@@ -178,6 +178,8 @@ export interface ContextState {
   measured?: ContextMeasure;
   /** Facts that every later summary repeats word for word, oldest first. */
   retained?: string[];
+  /** References of the stored texts that summaries replaced, oldest first. */
+  archives?: string[];
   /** After summaries that failed: how many in a row, and until which turn of the thread none is made. */
   backOff?: { failures: number; untilTurn: number };
 }

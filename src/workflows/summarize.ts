@@ -4,7 +4,7 @@ import { runOf } from '../core/calls';
 import { isWorthSummary, sizesOf } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { type Division, divide } from '../core/context/shorten';
-import { mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
+import { archivesWith, mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
 import { tokensOf } from '../core/context/tokens';
 import { beforeCall } from '../core/decide';
 import type { CompactionReason, SpentOnCall } from '../core/event';
@@ -44,12 +44,22 @@ export async function summarize(
   try {
     const result = await requestSummary(thread, policy, division, occasion);
     spent = spentOn(result);
+    const { archiveRef } = result.step;
     const { summary, retained } = await summaryOf(thread, division, result);
     const messages = withSummary(division, summary);
     const droppedMessages = division.replaced.length;
     record(
       'thread.context.compacted',
-      { reason, prunedOutputs: 0, droppedMessages, bytes: bytesOf(messages), summary, spent, ...request },
+      {
+        reason,
+        prunedOutputs: 0,
+        droppedMessages,
+        bytes: bytesOf(messages),
+        summary,
+        ...(archiveRef && { archiveRef }),
+        spent,
+        ...request,
+      },
       { transcript: { messages, hash: hashOf(messages) }, retained },
     );
     return 'summarized';
@@ -93,7 +103,7 @@ async function requestSummary(
 async function summaryOf(
   thread: ThreadContext,
   { replaced }: Division,
-  { step: { parts, finishReason, usage } }: ModelResult,
+  { step: { parts, finishReason, usage, archiveRef } }: ModelResult,
 ): Promise<{ summary: UserMessage; retained: string[] }> {
   const { state } = thread;
   const text = textOf(parts);
@@ -105,7 +115,8 @@ async function summaryOf(
   const read = readSummary(answer?.text ?? text);
   if (!read) throw new Error('The model wrote an empty summary.');
   const retained = mergeFacts(state.context?.retained ?? [], read.retained);
-  const summary = summaryMessage(newId('msg'), { ...read, retained }, state.background);
+  const archives = archiveRef ? archivesWith(state.context, archiveRef) : state.context?.archives;
+  const summary = summaryMessage(newId('msg'), { ...read, retained }, { background: state.background, ...(archives && { archives }) });
   const { charsPerToken } = sizesOf(state);
   const [size, before] = [tokensOf([summary], charsPerToken), tokensOf(replaced, charsPerToken)];
   if (size >= before) throw new Error(`The summary (about ${size} tokens) is not shorter than what it would replace (${before}).`);

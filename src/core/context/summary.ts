@@ -1,5 +1,6 @@
 import { excerpt } from '../json';
 import { type Content, fileWords, type Message, toolCallsOf, type UserMessage, wordsOf } from '../message';
+import type { ContextState } from '../state';
 import { unreachable } from '../unreachable';
 import type { Division } from './shorten';
 
@@ -50,13 +51,36 @@ export function mergeFacts(earlier: readonly string[], newer: readonly string[])
 const handoff =
   'The conversation up to here was too long to be kept. Its earlier part is replaced by this summary, which was written for whoever continues the work. Build on what is done; do not repeat it.';
 
-/** The message that replaces the summarized ones. `background`: calls whose results are still to come. */
-export function summaryMessage(id: string, { text, retained }: Summary, background: readonly { id: string; name: string }[]): UserMessage {
+/** Each archive has the summary before it, which names earlier archives, so all of them can be found. */
+const mostArchives = 20;
+
+/** Adds the reference of what a summary replaced to those of earlier summaries. */
+export function archivesWith({ archives = [] }: Pick<ContextState, 'archives'> = {}, ref: string): string[] {
+  return [...archives.filter((one) => one !== ref), ref].slice(-mostArchives);
+}
+
+/** What a summary message says besides the summary. `background`: calls whose results are still to come. */
+export interface SummaryNotes {
+  background?: readonly { id: string; name: string }[];
+  archives?: readonly string[];
+}
+
+/** The message that replaces the summarized ones. */
+export function summaryMessage(
+  id: string,
+  { text, retained }: Summary,
+  { background = [], archives = [] }: SummaryNotes = {},
+): UserMessage {
   const running = background.map(({ id: call, name }) => `${name} (${call})`).join(', ');
   const sections = [
     handoff,
     ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
     ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
+    ...(archives.length === 0
+      ? []
+      : [
+          `What was replaced can still be read with read_output and searched with grep_output, oldest first: ${archives.map((ref) => `ref=${ref}`).join(', ')}`,
+        ]),
     ...(running === '' ? [] : [`Still running in the background; their results will come as messages: ${excerpt(running, 2_000)}`]),
   ];
   return { id, role: 'user', content: sections.join('\n\n'), origin: 'engine', summary: true };
