@@ -1,6 +1,8 @@
 import type { Limits, ModelChoice, ModelSettings } from '../core/agent';
 import { applyPatch } from '../tools/built-in/apply-patch';
 import { editFile } from '../tools/built-in/edit';
+import { globFiles } from '../tools/built-in/glob';
+import { grepFiles } from '../tools/built-in/grep';
 import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
 import { createShell, type ShellArguments } from '../tools/built-in/shell';
@@ -30,7 +32,7 @@ export interface CoderOptions {
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. Do not ask what you can find out or decide. A person may be asked before a call runs; one that is refused says why: find another way, or say what is missing.
 
-- Look before you change: list_dir and read_file are cheap. Follow the conventions you find.
+- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find.
 - Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
 - Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
 - A tool that fails says why. Correct the cause; do not repeat a call unchanged.
@@ -47,7 +49,16 @@ export function createCoder(options: CoderOptions = {}): Agent {
     name: 'coder',
     model,
     instructions,
-    tools: [createShell({ environment, approval: shellApproval }), readFile, writeFile, editFile, applyPatch, listDir],
+    tools: [
+      createShell({ environment, approval: shellApproval }),
+      readFile,
+      writeFile,
+      editFile,
+      applyPatch,
+      listDir,
+      globFiles,
+      grepFiles,
+    ],
     settings,
     limits,
     workspace,

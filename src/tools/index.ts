@@ -2,6 +2,8 @@ export { applyPatch } from './built-in/apply-patch';
 export type { AskHumanOptions } from './built-in/ask-human';
 export { askHuman, createAskHuman } from './built-in/ask-human';
 export { editFile } from './built-in/edit';
+export { globFiles } from './built-in/glob';
+export { grepFiles } from './built-in/grep';
 export { listDir } from './built-in/list-dir';
 export { readFile } from './built-in/read-file';
 export type { ShellArguments, ShellOptions } from './built-in/shell';

@@ -396,6 +396,8 @@ describe('the coder', () => {
       ['edit', 'keyed'],
       ['apply_patch', 'keyed'],
       ['list_dir', 'pure'],
+      ['glob', 'pure'],
+      ['grep', 'pure'],
     ]);
   });
 
