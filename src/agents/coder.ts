@@ -7,6 +7,7 @@ import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
 import { createShell, type ShellArguments } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
+import { updatePlan } from '../tools/built-in/update-plan';
 import { writeFile } from '../tools/built-in/write-file';
 import type { ApprovalRule } from '../tools/defining/define-tool';
 import { createPermissions, type Permissions } from '../tools/permissions/permissions';
@@ -34,6 +35,7 @@ const instructions = `You are a software engineer at work in a folder (the works
 
 - Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find.
 - Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
+- For a task of several steps, keep update_plan current.
 - Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
 - A tool that fails says why. Correct the cause; do not repeat a call unchanged.
 - If a result says that it is unknown whether a command ran, find out what it changed before you run it again.
@@ -58,6 +60,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
       listDir,
       globFiles,
       grepFiles,
+      updatePlan,
     ],
     settings,
     limits,

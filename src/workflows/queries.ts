@@ -36,6 +36,7 @@ export function answerQueries({ state }: ThreadContext): void {
     remaining: remaining(state, Date.now()),
     costUsd: costOf(state),
     contextLeftPercent: contextLeft(state),
+    ...(state.plan !== undefined && { plan: state.plan }),
     seq: state.nextSeq - 1,
     facts: state.facts,
   }));
