@@ -8,6 +8,7 @@ import { readFile } from '../tools/built-in/read-file';
 import { createShell, type ShellArguments } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
 import { updatePlan } from '../tools/built-in/update-plan';
+import { viewImage } from '../tools/built-in/view-image';
 import { writeFile } from '../tools/built-in/write-file';
 import type { ApprovalRule } from '../tools/defining/define-tool';
 import { createPermissions, type Permissions } from '../tools/permissions/permissions';
@@ -60,6 +61,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
       listDir,
       globFiles,
       grepFiles,
+      viewImage,
       updatePlan,
     ],
     settings,

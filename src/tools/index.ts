@@ -10,6 +10,7 @@ export type { ShellArguments, ShellOptions } from './built-in/shell';
 export { createShell } from './built-in/shell';
 export type { Environment } from './built-in/shell-environment';
 export { updatePlan } from './built-in/update-plan';
+export { viewImage } from './built-in/view-image';
 export type { Workspace } from './built-in/workspace';
 export { openWorkspace, WorkspaceError } from './built-in/workspace';
 export { writeFile } from './built-in/write-file';

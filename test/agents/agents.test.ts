@@ -398,6 +398,7 @@ describe('the coder', () => {
       ['list_dir', 'pure'],
       ['glob', 'pure'],
       ['grep', 'pure'],
+      ['view_image', 'pure'],
       ['update_plan', 'pure'],
     ]);
   });

@@ -95,6 +95,8 @@ describe('permissions', () => {
     ['minimal', 'list_dir', 'allow'],
     ['minimal', 'glob', 'allow'],
     ['minimal', 'grep', 'allow'],
+    ['minimal', 'view_image', 'allow'],
+    ['minimal', 'update_plan', 'allow'],
     ['minimal', 'edit', 'ask'],
     ['minimal', 'ask_human', 'allow'],
     ['minimal', 'write_file', 'ask'],

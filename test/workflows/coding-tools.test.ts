@@ -1,8 +1,11 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { callTools, say } from '../../src/testing/model-server';
-import { defineTool, updatePlan } from '../../src/tools';
+import { defineTool, updatePlan, viewImage } from '../../src/tools';
 import { type Rig, startRig } from '../support/rig';
+import { newFolder, removeFolders } from '../tools/tool-host';
 import { requestsOf, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -14,11 +17,25 @@ const read = defineTool({
   execute: ({ name }) => `${name}: ${'x'.repeat(6_000)}`,
 });
 const context = { windowTokens: 12_000, reserveTokens: 2_000, pruneMinimumTokens: 1_000_000, keepTurns: 1, summaryTokens: 500 };
-const agent = defineAgent({ name: 'planner', model: 'test-model', instructions: 'Work.', tools: [read, updatePlan], context });
+const agent = defineAgent({ name: 'planner', model: 'test-model', instructions: 'Work.', tools: [read, updatePlan, viewImage], context });
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent] });
+  const workspace = await newFolder();
+  await writeFile(join(workspace, 'dot.gif'), Buffer.from(dot, 'base64'));
+  rig = await startRig({ script, agents: [agent], worker: { workspace } });
+});
+afterAll(removeFolders);
+
+/** A GIF of one pixel. */
+const dot = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+
+test('[B159] an image that was viewed is in the next model call', async () => {
+  const input = scene([callTools([{ name: 'view_image', args: { path: 'dot.gif' } }]), say('a dot')]);
+  await story(await rig.client.start(agent, input));
+  const next = JSON.stringify(requestsOf(rig, input)[1]?.body.messages);
+  expect(next).toContain('dot.gif: image/gif, 1x1 pixels, 42 bytes');
+  expect(next).toContain(`"url":"data:image/gif;base64,${dot}"`);
 });
 
 const plan = (...steps: [string, string][]) => ({
