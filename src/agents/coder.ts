@@ -12,6 +12,8 @@ import { viewImage } from '../tools/built-in/view-image';
 import { writeFile } from '../tools/built-in/write-file';
 import type { ApprovalRule } from '../tools/defining/define-tool';
 import { createPermissions, type Permissions } from '../tools/permissions/permissions';
+import { projectInstructions } from '../tools/project/agents-md';
+import { loadSkill, searchSkills, skillInstructions } from '../tools/project/skills';
 import { type Agent, defineAgent } from './define-agent';
 
 export interface CoderOptions {
@@ -34,7 +36,7 @@ export interface CoderOptions {
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. Do not ask what you can find out or decide. A person may be asked before a call runs; one that is refused says why: find another way, or say what is missing.
 
-- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find.
+- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find, and the AGENTS.md of the folder you work in.
 - Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
 - For a task of several steps, keep update_plan current.
 - Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
@@ -51,7 +53,8 @@ export function createCoder(options: CoderOptions = {}): Agent {
   return defineAgent({
     name: 'coder',
     model,
-    instructions,
+    instructions: async ({ workspace: folder }) =>
+      [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
       createShell({ environment, approval: shellApproval }),
       readFile,
@@ -63,6 +66,8 @@ export function createCoder(options: CoderOptions = {}): Agent {
       grepFiles,
       viewImage,
       updatePlan,
+      searchSkills,
+      loadSkill,
     ],
     settings,
     limits,

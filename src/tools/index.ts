@@ -36,6 +36,8 @@ export type { PermissionStore } from './permissions/permission-store';
 export { filePermissionStore } from './permissions/permission-store';
 export type { DenyRule, PermissionDecision, PermissionMode, PermissionOptions, Permissions } from './permissions/permissions';
 export { createPermissions } from './permissions/permissions';
+export { projectInstructions } from './project/agents-md';
+export { loadSkill, searchSkills, skillInstructions } from './project/skills';
 export type { Execution, ToolHost } from './running/run-tool';
 export type { JudgeOptions, Toolbox, ToolboxOptions } from './running/toolbox';
 export { createToolbox } from './running/toolbox';

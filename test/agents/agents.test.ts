@@ -400,6 +400,8 @@ describe('the coder', () => {
       ['grep', 'pure'],
       ['view_image', 'pure'],
       ['update_plan', 'pure'],
+      ['search_skills', 'pure'],
+      ['load_skill', 'pure'],
     ]);
   });
 
