@@ -137,6 +137,12 @@ describe('edit', () => {
     expect(await now()).toBe('other');
   });
 
+  test('edits of one file at the same time are all made', async () => {
+    const { edit, now } = await fileOf(Array.from({ length: 20 }, (_, at) => `line ${at};`).join('\n'));
+    await Promise.all(Array.from({ length: 20 }, (_, at) => edit({ old_string: `line ${at};`, new_string: `LINE ${at};` })));
+    expect(await now()).toBe(Array.from({ length: 20 }, (_, at) => `LINE ${at};`).join('\n'));
+  });
+
   test('an interrupted attempt is completed as it was planned', async () => {
     const { workspace, edit, now } = await fileOf('a\n');
     const args = { old_string: 'a', new_string: 'aa' };

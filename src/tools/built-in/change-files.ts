@@ -10,11 +10,31 @@ import { codeOf, type Workspace } from './workspace';
  * call died, this one completes what that attempt had planned, and decides nothing anew: an edit whose result is in place would not find its old
  * text.
  */
-export async function changeFiles(
-  workspace: Workspace,
-  { idempotencyKey, signal }: { idempotencyKey: string; signal: AbortSignal },
-  makePlan: () => Promise<EditPlan>,
-): Promise<string> {
+export async function changeFiles(workspace: Workspace, call: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
+  return oneAtATime(workspace.root, () => change(workspace, call, makePlan));
+}
+
+interface Call {
+  idempotencyKey: string;
+  signal: AbortSignal;
+}
+
+/** By workspace, the last change that was begun in this process. */
+const changes = new Map<string, Promise<unknown>>();
+
+/** Two calls of one answer may change the same file: the second must see what the first wrote. */
+async function oneAtATime<T>(root: string, work: () => Promise<T>): Promise<T> {
+  const before = changes.get(root) ?? Promise.resolve();
+  const mine = before.then(work, work);
+  changes.set(root, mine);
+  try {
+    return await mine;
+  } finally {
+    if (changes.get(root) === mine) changes.delete(root);
+  }
+}
+
+async function change(workspace: Workspace, { idempotencyKey, signal }: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
   const journal = new EditJournal(workspace, idempotencyKey);
   const earlier = await journal.read();
   if (earlier && !earlier.files) return earlier.report;

@@ -40,6 +40,7 @@ export const grepFiles = defineTool({
   async execute(args, ctx) {
     const workspace = await openWorkspace(ctx.workspace);
     const target = await targetOf(workspace, args.path);
+    const begun = performance.now();
     // A glob also finds files that `.gitignore` excludes.
     const listed = args.include === undefined ? undefined : new Set((await filesIn(workspace, target, ctx.signal)).files);
     const results = new Results(args, (name) => shownPath(workspace.show(join(target.folder, name))), listed);
@@ -49,7 +50,7 @@ export const grepFiles = defineTool({
       separator: args.files_only ? '\0' : '\n',
       onRecord: (record) => results.add(record),
       signal: ctx.signal,
-      timeoutMs,
+      timeoutMs: Math.max(1, timeoutMs - (performance.now() - begun)),
     });
     return results.text(timedOut);
   },
