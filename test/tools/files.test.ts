@@ -40,7 +40,7 @@ describe('read_file', () => {
     expect(await read('')).toBe('(empty file)');
   });
 
-  test('the hash is that of the whole file, whichever lines are shown', async () => {
+  test('[B156] the hash is that of the whole file, whichever lines are shown', async () => {
     const workspace = await newFolder();
     await writeText(join(workspace, 'f'), 'one\ntwo\n');
     const hash = createHash('sha256').update('one\ntwo\n').digest('hex').slice(0, 16);
