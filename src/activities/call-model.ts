@@ -50,7 +50,8 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const toolbox = await toolsOf(deps, agent, step);
       const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
-      const instructions = await instructionsOf(agent, step);
+      const workspace = resolve(agent.workspace ?? deps.workspace);
+      const instructions = await instructionsOf(agent, step, workspace);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };
       const started = performance.now();
@@ -58,7 +59,6 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const input = modelInput(deps, agent, toolbox, request, { instructions, messages });
         const answer = await ask(agent, input, request, attempt);
         const durationMs = Math.round(performance.now() - started);
-        const workspace = resolve(agent.workspace ?? deps.workspace);
         const parts = withIds(answer.parts, ids);
         const calls = toolCallsOf(parts);
         const verdicts = await judge(agent, toolbox, request, workspace, calls, step);
@@ -190,9 +190,9 @@ async function toolsOf({ outputTools = [] }: ActivityDependencies, agent: Agent,
 }
 
 /** Returns the agent's instructions. User code may supply them; if it throws, the call fails without retries, because it would throw again. */
-async function instructionsOf({ name, instructions }: Agent, { threadId }: Step): Promise<string> {
+async function instructionsOf({ name, instructions }: Agent, { threadId }: Step, workspace: string): Promise<string> {
   try {
-    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date() });
+    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date(), workspace });
   } catch (cause) {
     const { name: type, message: words } = factsOfThrown(cause);
     // The error's name becomes the code of the failed run.

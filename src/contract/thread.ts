@@ -86,6 +86,8 @@ export interface StatusView {
   costUsd: number;
   /** The share of the model's context window that is left, from 0 to 100; null if it is not known. */
   contextLeftPercent: number | null;
+  /** The agent's plan as text, if it has made one with the tool `update_plan`. */
+  plan?: string;
   /** The `seq` of the newest event. */
   seq: number;
   facts: AgentFacts | null;

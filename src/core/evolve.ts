@@ -10,6 +10,7 @@ import { endStatus } from './event';
 import { strip } from './log';
 import { addUsage, type Message, noUsage, textOf, toolCallsOf, type Usage } from './message';
 import { measure } from './metrics';
+import { planOf } from './plan';
 import { noteReceipt } from './receipts';
 import { noteRequest, type RequestMark } from './request-ids';
 import { workedMs } from './spent';
@@ -439,6 +440,8 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
   if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
   if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
   if (background) state.background.push({ id: toolCallId, name, ...extra.background });
+  const plan = planOf(name, status, output);
+  if (plan !== undefined) state.plan = plan;
   const outcome = {
     status,
     content: output,

@@ -221,6 +221,8 @@ export interface ThreadState {
   /** Totals of all runs before `run`. */
   before: Spent & { workedMs: number };
   metrics: Metrics;
+  /** The agent's plan, as the tool `update_plan` returned it last. */
+  plan?: string;
   /** Limits of the thread that people raised, with their new values. */
   extended?: Limits;
   /** Set while the thread is paused. */

@@ -39,6 +39,7 @@ export function answerQueries(thread: ThreadContext): void {
     remaining: remaining(state, Date.now()),
     costUsd: costOf(state),
     contextLeftPercent: contextLeft(state),
+    ...(state.plan !== undefined && { plan: state.plan }),
     seq: state.nextSeq - 1,
     facts: state.facts,
   }));

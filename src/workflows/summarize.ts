@@ -116,7 +116,11 @@ async function summaryOf(
   if (!read) throw new Error('The model wrote an empty summary.');
   const retained = mergeFacts(state.context?.retained ?? [], read.retained);
   const archives = archiveRef ? archivesWith(state.context, archiveRef) : state.context?.archives;
-  const summary = summaryMessage(newId('msg'), { ...read, retained }, { background: state.background, ...(archives && { archives }) });
+  const summary = summaryMessage(
+    newId('msg'),
+    { ...read, retained },
+    { background: state.background, plan: state.plan, ...(archives && { archives }) },
+  );
   const { charsPerToken } = sizesOf(state);
   const [size, before] = [tokensOf([summary], charsPerToken), tokensOf(replaced, charsPerToken)];
   if (size >= before) throw new Error(`The summary (about ${size} tokens) is not shorter than what it would replace (${before}).`);

@@ -1,5 +1,6 @@
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
+import { createShell } from '../../src/tools/built-in/shell';
 import type { Tool } from '../../src/tools/defining/define-tool';
 import { maxOutputBytes } from '../../src/tools/running/output-cap';
 import { hostWith, run } from './tool-host';
@@ -168,6 +169,19 @@ describe('[B130] grep_output', () => {
       /^Error: Invalid regular expression/,
     );
   });
+});
+
+test('[B154] a large output of the shell is shown by its head and tail with an id, by which all of it can be read and searched', async () => {
+  const { outcome } = await run(
+    createShell(),
+    { command: 'seq 1 30000; echo an error >&2; seq 30001 60000' },
+    { keep: (bytes, mediaType) => artifacts.keep(hostWith().threadId, bytes, mediaType) },
+  );
+  expect(outcome.content).toMatch(/^1\n2\n3\n[\s\S]*\n59999\n60000$/);
+  const [, ref = ''] = /\[tool output truncated; ref=(\w+)\]/.exec(outcome.content as string) ?? [];
+  expect(outcome.outputRef).toMatchObject({ id: ref, lines: 60_001, trimmed: true });
+  expect(await told(readOutput, { ref, offset: 30_000, limit: 3 })).toMatch(/^L30000: 30000\nL30001: an error\nL30002: 30001\n/);
+  expect(await told(grep, { ref, pattern: 'an error' })).toBe('L30001: an error');
 });
 
 describe('what can not be read', () => {

@@ -63,19 +63,22 @@ export function archivesWith({ archives = [] }: Pick<ContextState, 'archives'> =
 export interface SummaryNotes {
   background?: readonly { id: string; name: string }[];
   archives?: readonly string[];
+  /** The agent's plan. */
+  plan?: string;
 }
 
 /** The message that replaces the summarized ones. */
 export function summaryMessage(
   id: string,
   { text, retained }: Summary,
-  { background = [], archives = [] }: SummaryNotes = {},
+  { background = [], archives = [], plan }: SummaryNotes = {},
 ): UserMessage {
   const running = background.map(({ id: call, name }) => `${name} (${call})`).join(', ');
   const sections = [
     handoff,
     ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
     ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
+    ...(plan === undefined ? [] : [`<plan>\n${plan}\n</plan>`]),
     ...(archives.length === 0
       ? []
       : [
