@@ -174,9 +174,7 @@ class SchemaWriter {
 
   /** The properties, without those that only answers have. */
   #properties(given: unknown, depth: number): Record<string, unknown> | undefined {
-    if (!isObject(given)) return undefined;
-    const sent = Object.entries(given).filter(([, property]) => !this.#isReadOnly(property));
-    return this.#map(Object.fromEntries(sent), depth);
+    return this.#map(given, depth, (property) => !this.#isReadOnly(property));
   }
 
   #isReadOnly(property: unknown): boolean {
@@ -193,11 +191,13 @@ class SchemaWriter {
     return sent.length > 0 ? sent : undefined;
   }
 
-  #map(given: unknown, depth: number): Record<string, unknown> | undefined {
+  #map(given: unknown, depth: number, isWanted: (inner: unknown) => boolean = () => true): Record<string, unknown> | undefined {
     if (!isObject(given)) return undefined;
     const written: [string, unknown][] = [];
-    for (const [name, inner] of Object.entries(given)) {
-      if (!isSchema(inner)) continue;
+    // Not `Object.entries`, which would copy all of them before it is clear that they don't fit.
+    for (const name in given) {
+      const inner = given[name];
+      if (!Object.hasOwn(given, name) || !isSchema(inner) || !isWanted(inner)) continue;
       this.#spend(name.length + 6);
       written.push([name, this.#schema(inner, depth - 1)]);
     }

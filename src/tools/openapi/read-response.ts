@@ -44,7 +44,9 @@ export async function resultOf(response: Response, { what, secrets, maxBytes }: 
 
 function cutResult(bytes: Buffer, mediaType: string): string {
   const note = `[The response is longer than ${bytes.length} bytes; the rest was not read.]`;
-  return isText(mediaType) || !bytes.includes(0) ? `${bytes.toString('utf8')}\n${note}` : `[Binary data (${cleanText(mediaType, 100)})]\n${note}`;
+  return isText(mediaType) || !bytes.includes(0)
+    ? `${bytes.toString('utf8')}\n${note}`
+    : `[Binary data (${cleanText(mediaType, 100)})]\n${note}`;
 }
 
 function failureOf(message: string, { status, text }: { status: number; text: string }): Error {

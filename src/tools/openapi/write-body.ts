@@ -30,20 +30,17 @@ export function writeBody(document: ApiDocument, body: ApiBody, value: unknown):
 function formText({ encoding }: ApiBody, value: unknown): string {
   if (!isObject(value)) return plain(value);
   return Object.entries(value)
-    .flatMap(([name, field]) => queryPairs({ name, ...styleOf(encoding[name]) }, field))
+    .flatMap(([name, field]) => queryPairs({ name, ...styleOf(encoding[name], field) }, field))
     .map((pair) => encodedPair(pair))
     .join('&');
 }
 
 /** Without a style, a field that is an object is written as JSON, and each item of a list as a field of its own. */
-function styleOf(encoding: unknown): { style: Style; explode: boolean; mediaType?: string } {
+function styleOf(encoding: unknown, field: unknown): { style: Style; explode: boolean; mediaType?: string } {
   const { style, explode, contentType } = isObject(encoding) ? encoding : {};
   if (style === undefined && explode === undefined) {
-    return {
-      style: 'form',
-      explode: true,
-      ...(typeof contentType === 'string' && /json/i.test(contentType) && { mediaType: contentType }),
-    };
+    const mediaType = textField(contentType) ?? (isObject(field) ? 'application/json' : undefined);
+    return { style: 'form', explode: true, ...(mediaType && /json/i.test(mediaType) && { mediaType }) };
   }
   const known = (style ?? 'form') as Style;
   return { style: known, explode: typeof explode === 'boolean' ? explode : known === 'form' };

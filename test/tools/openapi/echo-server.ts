@@ -39,6 +39,7 @@ export async function startApi(): Promise<ApiServer> {
     received: [],
     answer: (_, response) => json(response, 200, { ok: true }),
     async stop() {
+      if (!server.listening) return;
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
