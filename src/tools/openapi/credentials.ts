@@ -146,7 +146,9 @@ const mask = '[credential]';
 
 /** Replaces secrets in the bytes of a response, also encoded ones: a service may repeat what it was sent. */
 export function withoutSecrets(bytes: Buffer, secrets: readonly string[]): Buffer {
-  const forms = new Set(secrets.flatMap((given) => [given, given.trim()]).flatMap((secret) => [secret, encode(secret), JSON.stringify(secret).slice(1, -1)]));
+  const forms = new Set(
+    secrets.flatMap((given) => [given, given.trim()]).flatMap((secret) => [secret, encode(secret), JSON.stringify(secret).slice(1, -1)]),
+  );
   // A shorter value would be found in ordinary text.
   const long = [...forms].filter((form) => form.length >= 6).map((form) => Buffer.from(form).toString('latin1'));
   const text = bytes.toString('latin1');
