@@ -319,6 +319,8 @@ export interface PendingCall extends AskDetails {
   votes?: string[];
   /** Only a signed answer counts. */
   signed?: true;
+  /** The thread's agent, where a client returns the call. */
+  agent?: string;
 }
 
 export type EventData = DurableEventData & EphemeralEventData;

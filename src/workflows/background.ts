@@ -11,7 +11,8 @@ import type { Activities, BackgroundEnd } from '../contract/activities';
 import { backgroundType } from '../contract/thread';
 import { bounds } from '../core/bounds';
 import { sentId } from '../core/call-ids';
-import { textOf, toolCallsOf } from '../core/message';
+import type { HookAnswer } from '../core/hooks';
+import { type ToolCall, textOf, toolCallsOf } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import { toolSummary } from '../core/views';
@@ -20,6 +21,7 @@ import type { backgroundCall } from './background-call';
 import { shouldCarryOver } from './carry-over';
 import { finishCall } from './finish-call';
 import { activityEvents, backgroundEvents, grow } from './growth';
+import { hasHook, runHook } from './hooks';
 import { newId } from './record';
 import type { ThreadContext } from './thread-context';
 import { runToolStep, type ToolCallStep } from './tool-step';
@@ -37,7 +39,7 @@ export function continueInBackground(thread: ThreadContext, { id, name }: Backgr
   const output = `[${name} goes on in the background; its result will come as a message.]`;
   finishCall(thread, id, { status: 'success', output, background: true }, { background: own });
   const outcome = own.workflowId ? inOwnWorkflow(thread, own.workflowId, step) : runToolStep(thread, step).then((end) => end.outcome);
-  void outcome.then((end) => recordEnd(thread, { id, name, sentId: known }, end));
+  void outcome.then((end) => settle(thread, { id, name, sentId: known }, end, step.request.call));
 }
 
 /** Returns why another call can't continue in the background now, or undefined. */
@@ -52,6 +54,29 @@ function nameForModel({ messages }: ThreadState, id: string): string {
   const answer = messages.findLast((m) => m.role === 'assistant');
   const call = answer?.role === 'assistant' && toolCallsOf(answer.content).find((one) => one.id === id);
   return call ? sentId(call) : id;
+}
+
+/**
+ * Passes the outcome of a background call to the hooks on `after:tool`, and records it. Never rejects. `call`: with its arguments, if the call
+ * began in this execution of the thread.
+ */
+function settle(thread: ThreadContext, background: BackgroundCall, end: ToolOutcome, call?: ToolCall): void | Promise<void> {
+  if (!thread.state.facts?.ownBackground || !hasHook(thread, 'after:tool')) return recordEnd(thread, background, end);
+  return afterHooks(thread, background, end, call).then((checked) => recordEnd(thread, background, checked));
+}
+
+async function afterHooks(thread: ThreadContext, { id, name }: BackgroundCall, end: ToolOutcome, call?: ToolCall): Promise<ToolOutcome> {
+  const { status, content } = end;
+  const seen = { call: call ?? { id, name, arguments: '{}' }, status, content };
+  const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? `retry: ${name} runs in the background` : undefined);
+  // A reference would lead to what a hook has removed from the result.
+  const { outputRef: _, ...withoutRef } = end;
+  try {
+    const after = await runHook(thread, 'after:tool', seen, id, ignored);
+    return after?.content === undefined ? end : { ...withoutRef, content: toContent(after.content) };
+  } catch {
+    return { ...withoutRef, content: `[${name} has run (${status}); its result is withheld.]` };
+  }
 }
 
 /** Records the outcome of a background call, as a message to the model. */
@@ -121,7 +146,7 @@ export function followBackground(thread: ThreadContext): void {
       .catch((error): BackgroundEnd => ({ lost: String(error) }))
       .then((end) => {
         grow(thread.growth, 0, end);
-        recordEnd(thread, call, 'outcome' in end ? end.outcome : endedElsewhere(call.name, end.lost));
+        return settle(thread, call, 'outcome' in end ? end.outcome : endedElsewhere(call.name, end.lost));
       });
   }
 }

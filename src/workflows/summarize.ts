@@ -12,6 +12,7 @@ import { refusalOf, textOf, type UserMessage } from '../core/message';
 import { inForce, stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { failureOf, failureType, type ModelResult, type ModelWishes, requestAnswer, spentInVain, spentOn } from './call-model';
+import { heldBack } from './gates';
 import { hasHook, runHook } from './hooks';
 import { beforeModel } from './model-hooks';
 import { newId } from './record';
@@ -86,11 +87,14 @@ async function requestSummary(
     ...(policy.model && { model: policy.model }),
   };
   const maxTokens = Math.min(policy.summaryTokens, Math.ceil(room / 4));
-  const request = (max: number | undefined) =>
-    requestAnswer(thread, newId('msg'), {
+  const request = async (max: number | undefined) => {
+    // A pause may have been requested while a hook, or the call before, was under way.
+    if (state.paused) await heldBack(thread);
+    return requestAnswer(thread, newId('msg'), {
       ...wishes,
       summary: { end, maxTokens, charsPerToken, ...(max !== undefined && { maxInputTokens: max }) },
     });
+  };
   try {
     return await request(maxInputTokens);
   } catch (error) {

@@ -229,7 +229,7 @@ test('approve prints what it approves, and approves nothing else', async () => {
   expect(other.code).toBe(1);
   expect(await command('approve', thread.id, call.toolCallId, '--expect', call.digest ?? '')).toMatchObject({
     code: 0,
-    stderr: `Approving deploy (${call.digest})\n    to: production\n${call.toolCallId} is approved.\n`,
+    stderr: `Approving deploy of agent ${call.agent} (${call.digest})\n    to: production\n${call.toolCallId} is approved.\n`,
   });
   expect((await thread.result()).output).toContain('deployed to production');
 });

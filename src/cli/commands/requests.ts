@@ -50,9 +50,10 @@ export async function approve(
   const edited = json === undefined ? undefined : objectOf(json);
   await request(threadId, styled`${call} is approved.`, async (thread) => {
     const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
-    const shown = expect ?? (pending ? pending.digest : nothingShown);
     // A call with another digest is not printed, because its approval is refused.
-    if (pending && (expect === undefined || expect === pending.digest)) note(aboutTo(threadId, pending, { edited, more }));
+    const isShown = pending && (expect === undefined || expect === pending.digest);
+    if (isShown) note(aboutTo(threadId, pending, { edited, more }));
+    const shown = isShown ? (pending.digest ? pending : undefined) : (expect ?? nothingShown);
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
@@ -79,7 +80,7 @@ function aboutTo(
   const all = commandLine('show', [threadId], { options: ' --json' });
   const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
   const about = questionParts(what, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
-  const told = styled`Approving ${paint.bold(call.name)}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
+  const told = styled`Approving ${paint.bold(call.name)}${call.agent ? ` of agent ${call.agent}` : ''}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
   return told.fit(process.stderr.columns);
 }
 
