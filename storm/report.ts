@@ -18,6 +18,8 @@ export interface Counts {
   'requests of people': number;
   'requests without a response': number;
   'events in logs': number;
+  'outputs cleared': number;
+  summaries: number;
   'events seen by readers': number;
   'workflow tasks that the SDK failed and retried': number;
 }
@@ -26,6 +28,9 @@ export function countsOf(
   { threads, ledger, effects, journal, readers, model }: Evidence,
   ends: readonly End[],
 ): Omit<Counts, 'histories replayed' | 'server kills' | 'client kills'> {
+  const compactions = threads.flatMap(({ log = [] }) =>
+    log.flatMap(({ type, data }) => (type === 'thread.context.compacted' ? [data] : [])),
+  );
   const intended = journal.filter(({ outcome }) => outcome === 'intended').length;
   const answered = journal.filter(({ outcome }) => outcome === 'accepted' || outcome === 'refused').length;
   const times = (how: End['how']) => ends.filter((end) => end.how === how).length;
@@ -41,6 +46,8 @@ export function countsOf(
     'requests of people': intended,
     'requests without a response': intended - answered,
     'events in logs': threads.reduce((sum, { log }) => sum + (log?.length ?? 0), 0),
+    'outputs cleared': compactions.reduce((sum, { prunedOutputs }) => sum + Number(prunedOutputs), 0),
+    summaries: compactions.filter(({ summary }) => summary).length,
     'events seen by readers': readers.length,
     'workflow tasks that the SDK failed and retried': tasksFailedBySdk({ threads }),
   };
@@ -68,6 +75,10 @@ const guarantees = [
   'I3',
   'I4',
   'unreadable',
+  'output lost',
+  'task lost',
+  'beyond the window',
+  'invalid request',
   'log differs',
   'reader',
   'false transcript',
