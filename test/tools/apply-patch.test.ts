@@ -221,6 +221,19 @@ describe('apply_patch, with a unified diff', () => {
   });
 });
 
+/** A process that applies a patch of many files, and has changed some of them. */
+async function patchingChild() {
+  const count = 150;
+  const files = Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, `old ${at}\n`]));
+  const text = begin(...Object.keys(files).flatMap((name, at) => [`*** Update File: ${name}`, `-old ${at}`, `+new ${at}`, '+old']));
+  const { workspace, read } = await workspaceOf(files);
+  const script = `require('tsx/cjs'); const { told } = require('./test/tools/tool-host.ts'); const { applyPatch } = require('./src/tools/built-in/apply-patch.ts');
+    told(applyPatch, { patch: process.argv[1] }, { workspace: process.argv[2], idempotencyKey: 'the-call' });`;
+  const child = spawn(process.execPath, ['--eval', script, text, workspace], { stdio: 'ignore' });
+  await until('it has changed some files', async () => (await read('f3')).startsWith('new'));
+  return { child, text, workspace, read, count };
+}
+
 describe('apply_patch, all or nothing', () => {
   test('[B158] what was written before a failure is undone', async () => {
     const { workspace, patch, read, names } = await workspaceOf({ a: 'a\n', 'dir/b': 'b\n', c: 'c\n' });
@@ -247,20 +260,23 @@ describe('apply_patch, all or nothing', () => {
   });
 
   test('a worker that is killed in the middle leaves a patch that the next attempt completes', async () => {
-    const count = 150;
-    const path = (at: number) => `f${at}`;
-    const files = Object.fromEntries(Array.from({ length: count }, (_, at) => [path(at), `old ${at}\n`]));
-    const text = begin(...Object.keys(files).flatMap((name, at) => [`*** Update File: ${name}`, `-old ${at}`, `+new ${at}`, '+old']));
-    const { workspace, read } = await workspaceOf(files);
-    const script = `require('tsx/cjs'); const { told } = require('./test/tools/tool-host.ts'); const { applyPatch } = require('./src/tools/built-in/apply-patch.ts');
-      told(applyPatch, { patch: process.argv[1] }, { workspace: process.argv[2], idempotencyKey: 'the-call' });`;
-    const child = spawn(process.execPath, ['--eval', script, text, workspace], { stdio: 'ignore' });
-    await until('it has changed some files', async () => (await read(path(3))).startsWith('new'));
+    const { child, text, workspace, read, count } = await patchingChild();
     child.kill('SIGKILL');
     await once(child, 'exit');
     const answer = await told(applyPatch, { patch: text }, { workspace, idempotencyKey: 'the-call' });
     expect(answer).toMatch(new RegExp(`^Changed ${count} files:`));
-    for (let at = 0; at < count; at += 1) expect(await read(path(at))).toBe(`new ${at}\nold\n`);
+    for (let at = 0; at < count; at += 1) expect(await read(`f${at}`)).toBe(`new ${at}\nold\n`);
+  });
+
+  test('a worker that was frozen in the middle changes nothing after another attempt completed the patch', async () => {
+    const { child, text, workspace, read, count } = await patchingChild();
+    child.kill('SIGSTOP');
+    const answer = await told(applyPatch, { patch: text }, { workspace, idempotencyKey: 'the-call' });
+    await writeText(join(workspace, `f${count - 2}`), 'changed later');
+    child.kill('SIGCONT');
+    await once(child, 'exit');
+    expect(answer).toMatch(new RegExp(`^Changed ${count} files:`));
+    for (let at = 0; at < count; at += 1) expect(await read(`f${at}`)).toBe(at === count - 2 ? 'changed later' : `new ${at}\nold\n`);
   });
 
   test('random edits and patches on random files are applied exactly, or refused without a change', async () => {

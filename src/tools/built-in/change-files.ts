@@ -2,8 +2,8 @@ import { ToolFailure } from '../defining/tool-failure';
 import { contentHash } from './content-hash';
 import { EditJournal, type EditPlan, type PlannedFile } from './edit-journal';
 import { type FileBytes, readBytes } from './file-text';
-import { deleteFile, replaceFile } from './replace-file';
-import { codeOf, type Workspace } from './workspace';
+import { deleteFile, replaceFile, unlessMissing } from './replace-file';
+import type { Workspace } from './workspace';
 
 /**
  * Carries out a call that changes files, all of them or none, and returns its report. `makePlan` decides what changes. If an earlier attempt at the
@@ -41,9 +41,14 @@ async function change(workspace: Workspace, { idempotencyKey, signal }: Call, ma
   const { report, files } = earlier?.files ? { report: earlier.report, files: earlier.files } : await makePlan();
   signal.throwIfAborted();
   if (!earlier) await journal.begin({ report, files });
+  const changed: Found[] = [];
   try {
-    await carryOut(workspace, files);
+    await carryOut(workspace, files, changed);
   } catch (error) {
+    // This process may have been frozen while another attempt completed the call.
+    const now = await journal.read();
+    if (now && !now.files) return now.report;
+    await undo(workspace, changed, error);
     await journal.cancel();
     throw error;
   }
@@ -57,8 +62,8 @@ interface Found {
   before: FileBytes | undefined;
 }
 
-/** Changes every file, or undoes those that were changed and throws. Not stopped by a cancel, because half of a change is worse than all of it. */
-async function carryOut(workspace: Workspace, files: readonly PlannedFile[]): Promise<void> {
+/** Changes every file, and notes those that it changes. Not stopped by a cancel, because half of a change is worse than all of it. */
+async function carryOut(workspace: Workspace, files: readonly PlannedFile[], changed: Found[]): Promise<void> {
   const found = await Promise.all(files.map((file) => find(workspace, file)));
   const [done, open] = [found.filter(isDone), found.filter((each) => !isDone(each))];
   if (!open.every(isAsPlanned))
@@ -66,18 +71,13 @@ async function carryOut(workspace: Workspace, files: readonly PlannedFile[]): Pr
       open.filter((each) => !isAsPlanned(each)),
       done,
     );
-  const changed: Found[] = [];
-  try {
-    for (const { file } of open) {
-      // Again directly before the change: writing the other files took time.
-      const now = await find(workspace, file);
-      if (!isAsPlanned(now)) throw changedMeanwhile([now], []);
-      changed.push(now);
-      await write(workspace, now);
-    }
-  } catch (error) {
-    await undo(workspace, changed, error);
-    throw error;
+  for (const { file } of open) {
+    // Again directly before the change: writing the other files took time.
+    const now = await find(workspace, file);
+    if (isDone(now)) continue;
+    if (!isAsPlanned(now)) throw changedMeanwhile([now], []);
+    changed.push(now);
+    await write(workspace, now);
   }
 }
 
@@ -122,8 +122,4 @@ async function undo(workspace: Workspace, changed: readonly Found[], cause: unkn
   if (left.length === 0) return;
   const why = cause instanceof Error ? cause.message : String(cause);
   throw new ToolFailure(`Error: ${why} The changes of these files could not be undone: ${left.join(', ')}. Look at them before you go on.`);
-}
-
-function unlessMissing(error: unknown): void {
-  if (codeOf((error as Error).cause) !== 'ENOENT') throw error;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isObject } from '../../core/json';
 import { ownFolder } from '../../core/own-folder';
 import { readBytes } from './file-text';
-import { deleteFile, replaceFile } from './replace-file';
+import { deleteFile, replaceFile, unlessMissing } from './replace-file';
 import type { Workspace } from './workspace';
 
 /** What a call is about to do to one file. Paths are relative to the workspace. */
@@ -76,7 +76,7 @@ export class EditJournal {
 
   /** The plan was not carried out, and nothing is left of it. */
   async cancel(): Promise<void> {
-    await deleteFile(this.workspace, this.#file, '.longhaul/edits');
+    await deleteFile(this.workspace, this.#file, '.longhaul/edits').catch(unlessMissing);
   }
 
   async #write(entry: Entry): Promise<void> {

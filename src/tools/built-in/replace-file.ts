@@ -48,6 +48,11 @@ export async function deleteFile(workspace: Workspace, target: string, path: str
   }
 }
 
+/** For a deletion that may find that there is nothing to delete. */
+export function unlessMissing(error: unknown): void {
+  if (codeOf((error as Error).cause) !== 'ENOENT') throw error;
+}
+
 async function writeDraft(
   place: string,
   folder: string,
