@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
 import type { Tool } from '../../src/tools/defining/define-tool';
@@ -5,7 +6,7 @@ import { maxOutputBytes } from '../../src/tools/running/output-cap';
 import { hostWith, run } from './tool-host';
 
 const artifacts = new Artifacts(memoryArtifacts());
-const [readOutput, readLine, grep] = createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) as [Tool, Tool, Tool];
+const [readOutput, readLine, grep] = createOutputTools((...asked) => artifacts.use(...asked)) as [Tool, Tool, Tool];
 
 async function stored(content: string | Buffer): Promise<string> {
   const ref = await artifacts.keep(hostWith().threadId, Buffer.from(content), 'text/plain');
@@ -183,3 +184,23 @@ describe('what can not be read', () => {
     expect((await run(tool, { ref: '../../etc/passwd', pattern: 'x' })).outcome.content).toContain('has no stored output with ref');
   });
 });
+
+test.each([
+  ['in one line that is not ASCII', Buffer.from('é'.repeat(30_000_000))],
+  ['in short lines', Buffer.alloc(60_000_000, 'a line of text\n')],
+])(
+  '60 MB %s are stored and read without stalling the worker',
+  async (_, content) => {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const ref = await stored(content);
+    const stall: Record<string, number> = { keep: delay.max / 1e6 };
+    for (const tool of [readOutput, readLine, grep]) {
+      delay.reset();
+      for (const offset of [1, 1_000_000]) await told(tool, { ref, offset, limit: 50_000, pattern: 'no such text' });
+      stall[tool.name] = delay.max / 1e6;
+    }
+    console.log(stall);
+  },
+  60_000,
+);
