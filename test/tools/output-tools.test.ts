@@ -194,13 +194,9 @@ test.each([
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
     const ref = await stored(content);
-    const stall: Record<string, number> = { keep: delay.max / 1e6 };
-    for (const tool of [readOutput, readLine, grep]) {
-      delay.reset();
-      for (const offset of [1, 1_000_000]) await told(tool, { ref, offset, limit: 50_000, pattern: 'no such text' });
-      stall[tool.name] = delay.max / 1e6;
-    }
-    console.log(stall);
+    for (const tool of [readOutput, readLine, grep]) await told(tool, { ref, offset: 1, limit: 40_000, pattern: 'no such text' });
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(700);
   },
   60_000,
 );
