@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
 import { createShell } from '../../src/tools/built-in/shell';
@@ -6,7 +7,7 @@ import { maxOutputBytes } from '../../src/tools/running/output-cap';
 import { hostWith, run } from './tool-host';
 
 const artifacts = new Artifacts(memoryArtifacts());
-const [readOutput, readLine, grep] = createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) as [Tool, Tool, Tool];
+const [readOutput, readLine, grep] = createOutputTools((...asked) => artifacts.use(...asked)) as [Tool, Tool, Tool];
 
 async function stored(content: string | Buffer): Promise<string> {
   const ref = await artifacts.keep(hostWith().threadId, Buffer.from(content), 'text/plain');
@@ -197,3 +198,19 @@ describe('what can not be read', () => {
     expect((await run(tool, { ref: '../../etc/passwd', pattern: 'x' })).outcome.content).toContain('has no stored output with ref');
   });
 });
+
+test.each([
+  ['in one line that is not ASCII', Buffer.from('é'.repeat(30_000_000))],
+  ['in short lines', Buffer.alloc(60_000_000, 'a line of text\n')],
+])(
+  '60 MB %s are stored and read without stalling the worker',
+  async (_, content) => {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const ref = await stored(content);
+    for (const tool of [readOutput, readLine, grep]) await told(tool, { ref, offset: 1, limit: 40_000, pattern: 'no such text' });
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(700);
+  },
+  60_000,
+);

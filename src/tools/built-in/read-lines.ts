@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { ContentHash } from './content-hash';
 
 /** Longer lines are clipped, so that one line of minified code doesn't take up the whole result. */
-const maxLineLength = 2_000;
+export const maxLineLength = 2_000;
 
 export interface LineWindow {
   /** The requested lines, clipped, as many as fit `maxBytes` (at least one). */
