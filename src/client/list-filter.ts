@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { searchAttributes, searchAttributeTypes } from '../contract/search-attributes';
 import { workflowType } from '../contract/thread';
+import { isAgentName } from '../core/agent';
 import { detailsOf, grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { withPlace } from './filter-place';
 import { executions, type ListedThread, listedThread } from './listed-threads';
@@ -93,10 +94,10 @@ export function wordOf(thread: ListedThread, key: keyof typeof searchAttributes)
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The agent of a thread, from the memo that its starter wrote. */
+/** The agent of a thread, from the memo that its starter wrote. Whoever started it may have written megabytes there. */
 export async function agentOf(thread: ListedThread): Promise<string> {
   const noted = await thread.memo('agent');
-  return typeof noted === 'string' ? noted : (wordOf(thread, 'agent') ?? '?');
+  return isAgentName(noted) ? noted : (wordOf(thread, 'agent') ?? '?');
 }
 
 function isUnregistered(error: unknown): boolean {

@@ -2,6 +2,11 @@ import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { ToolStrategy } from './tool';
 
+/** Whether a value can be the name of an agent. */
+export function isAgentName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
+}
+
 /** `provider/model`, or a bare model name. In a list, each next model is a fallback for failures that may be specific to the one before it. */
 export type ModelChoice = string | readonly string[];
 

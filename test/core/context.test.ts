@@ -271,6 +271,14 @@ describe('a summary', () => {
       expect(readSummary(nothing)).toBeUndefined();
   });
 
+  test('a fact that is too long is cut, and removes no others', () => {
+    const [first, second] = mergeFacts(['never push to main'], ['x'.repeat(100_000)]);
+    expect(first).toBe('never push to main');
+    expect(second).toMatch(/^x+…$/);
+    expect(second?.length).toBeLessThan(4_000);
+    expect(mergeFacts([first as string, second as string], ['x'.repeat(100_000)])).toEqual([first, second]);
+  });
+
   test('[B112] facts are merged without duplicates, oldest first, and within a bound', () => {
     expect(mergeFacts(['a', 'b'], ['b', 'c', 'c'])).toEqual(['a', 'b', 'c']);
     const many = mergeFacts(
@@ -278,7 +286,8 @@ describe('a summary', () => {
       Array.from({ length: 90 }, (_, i) => `new ${i}`),
     );
     expect([many.length, many[0], many.at(-1)]).toEqual([100, 'old 80', 'new 89']);
-    expect(mergeFacts(['x'.repeat(7_000)], ['y'.repeat(7_000)])).toEqual(['y'.repeat(7_000)]);
+    const long = ['v', 'w', 'x', 'y', 'z'].map((letter) => letter.repeat(3_000));
+    expect(mergeFacts(long, [])).toEqual(long.slice(1));
   });
 
   test('[B98] is asked for with everything that whoever continues needs', () => {

@@ -1,17 +1,20 @@
 // Loads one OpenAPI document and prints what it found, in a process of its own, so that its memory is measured alone.
 import { openApiTools } from '../../src/tools/openapi/openapi-tools';
+import { callAll } from './call-all';
 
 export interface Measured {
   operations: number;
   skipped: number;
   tools: number;
-  /** Tools whose name or schema is not valid. */
-  invalid: string[];
+  /** Calls with arguments that are valid by the document, and how many of them a server reads as they were meant. */
+  calls: number;
+  same: number;
+  /** Tools whose name or schema is not valid, and calls that are not read as they were meant. */
+  problems: string[];
   loadMs: number;
   /** What loading added to the memory of the process at its peak. */
   loadMb: number;
   schemasMs: number;
-  largestSchemaChars: number;
 }
 
 async function measure(file: string): Promise<Measured> {
@@ -37,15 +40,16 @@ async function measure(file: string): Promise<Measured> {
       return [`${name}: ${(error as Error).message}`];
     }
   });
+  const called = await callAll(file);
   return {
     operations: tools.operations.length + tools.skipped.length,
     skipped: tools.skipped.length,
     tools: list.length,
-    invalid,
     loadMs: Math.round(loadMs),
     loadMb: Math.round(loadMb),
     schemasMs: Math.round(schemasMs),
-    largestSchemaChars: Math.max(0, ...schemas.map(({ parameters }) => JSON.stringify(parameters).length)),
+    ...called,
+    problems: [...invalid, ...called.problems],
   };
 }
 

@@ -1,12 +1,17 @@
 import { excerpt } from '../json';
 import { type Content, fileWords, type Message, toolCallsOf, type UserMessage, wordsOf } from '../message';
 import type { ContextState } from '../state';
+import { shortText } from '../text';
 import { unreachable } from '../unreachable';
 import type { Division } from './shorten';
 
-/** Retained facts have a bound, because every summary repeats them: at most so many, and so many characters together. The newest stay. */
+/**
+ * Retained facts have a bound, because every summary repeats them: at most so many, and so many characters together. The newest stay. One alone may
+ * take a quarter, so that a long line, which the output of a tool may have suggested, does not remove all others.
+ */
 const mostFacts = 100;
 const factsChars = 12_000;
+const factChars = 3_000;
 
 /** A summary as the model wrote it. */
 export interface Summary {
@@ -40,9 +45,10 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Merges facts, without duplicates and oldest first. A fact that is repeated counts as new. */
+/** Merges facts, without duplicates and oldest first. A fact that is repeated counts as new, and one that is too long is cut. */
 export function mergeFacts(earlier: readonly string[], newer: readonly string[]): string[] {
-  const facts = [...new Set([...earlier.filter((fact) => !newer.includes(fact)), ...newer])].slice(-mostFacts);
+  const added = newer.map((fact) => shortText(fact, factChars));
+  const facts = [...new Set([...earlier.filter((fact) => !added.includes(fact)), ...added])].slice(-mostFacts);
   let chars = 0;
   const first = facts.findLastIndex((fact) => (chars += fact.length) > factsChars) + 1;
   return facts.slice(first);
