@@ -11,6 +11,7 @@ import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRe
 import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
+import { checkedPending, checkedStatus } from './checked-answers';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
@@ -138,8 +139,8 @@ export class Thread {
     return readEvents({ client: this.client.temporal, threadId: this.id, bus: this.client.options.bus }, options);
   }
 
-  status(): Promise<StatusView> {
-    return this.#read('status', queries.status);
+  async status(): Promise<StatusView> {
+    return checkedStatus(this.id, await this.#read('status', queries.status));
   }
 
   /** Whether the thread has a run that has not ended, including one that is about to begin, waits or is paused. */
@@ -154,8 +155,8 @@ export class Thread {
   }
 
   /** The calls that wait for a person or another program. */
-  pending(): Promise<PendingCall[]> {
-    return this.#read('pending', queries.pending);
+  async pending(): Promise<PendingCall[]> {
+    return checkedPending(this.id, await this.#read('pending', queries.pending));
   }
 
   /** Usage by model, tool and hook, and what is left of each limit. Also works after the thread has ended. */
