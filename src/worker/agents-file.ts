@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
 import { readConfig, readVariables, usableVendors, type Vendor } from '../config';
@@ -24,7 +25,13 @@ export interface ConfiguredAgents {
  * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default LONGHAUL_MODE) is what the coder may do without asking; agents of a
  * file define that themselves.
  */
-export function configuredAgents({ file, mode }: { file?: string | undefined; mode?: string | undefined } = {}): ConfiguredAgents {
+export async function configuredAgents({
+  file,
+  mode,
+}: {
+  file?: string | undefined;
+  mode?: string | undefined;
+} = {}): Promise<ConfiguredAgents> {
   const config = readConfig();
   const { agentsFile, mode: usual, passEnv } = config;
   const named = file ?? agentsFile;
@@ -52,11 +59,10 @@ function modeOf(text: string): PermissionMode {
 }
 
 /** Loads a module's exports: agents by name, as a list, or as the default export, `dependencies` and `providers`. Throws if there is no agent. */
-function loadAgents(file: string): ConfiguredAgents {
+async function loadAgents(file: string): Promise<ConfiguredAgents> {
   const path = resolve(file);
   if (!existsSync(path)) throw new Error(`The agents' file ${path} does not exist. Give a module that exports agents made by defineAgent.`);
-  // `require` also loads ES modules in Node 20.19 and later.
-  const module = required(path);
+  const module = await loaded(path);
   const found = new Set(
     Object.values(module)
       .flatMap((value) => [value, ...Object.values((value as object) ?? {})])
@@ -70,15 +76,25 @@ function loadAgents(file: string): ConfiguredAgents {
   return { agents: [...found], dependencies: dependencies as Dependencies, providers: providers as Record<string, ModelProvider> };
 }
 
-function required(path: string): Record<string, unknown> {
+async function loaded(path: string): Promise<Record<string, unknown>> {
   try {
-    return createRequire(__filename)(path);
+    return await required(path);
   } catch (error) {
     const { name, message } = (error ?? {}) as Error;
     // Node 20 can't load TypeScript. If tsx is loaded, as in a checkout, the file itself has a syntax error.
     const typed =
       name === 'SyntaxError' && /\.[cm]?ts$/.test(path) ? ' It is TypeScript: compile it, or set NODE_OPTIONS="--import tsx".' : '';
     throw new Error(`The agents' file ${path} can't be loaded: ${String(message ?? error).replace(/\.$/, '')}.${typed}`, { cause: error });
+  }
+}
+
+/** `require` also loads ES modules, except those that wait for something at their top level, such as an OpenAPI document. */
+async function required(path: string): Promise<Record<string, unknown>> {
+  try {
+    return createRequire(__filename)(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException | null)?.code !== 'ERR_REQUIRE_ASYNC_MODULE') throw error;
+    return await import(pathToFileURL(path).href);
   }
 }
 

@@ -38,7 +38,7 @@ export async function runWorkerProcess({
   try {
     // The signals are handled here, to distinguish the second one from the first.
     Runtime.install({ ...logOptions(announce), shutdownSignals: [] });
-    const { agents, dependencies, providers } = configuredAgents({ file: agentsFile, mode });
+    const { agents, dependencies, providers } = await configuredAgents({ file: agentsFile, mode });
     // Only for worker processes: in an embedding program the environment must not decide whether a worker gets work.
     const deployment = readDeployment();
     const { drainMs, artifacts: place = artifacts } = readConfig();

@@ -7,7 +7,7 @@ import { configuredAgents } from '../../src/worker/agents-file';
 const push = { id: 'call_1', name: 'shell', arguments: '{"command":"git push"}' };
 
 async function asks(options: Parameters<typeof configuredAgents>[0]): Promise<boolean> {
-  const [coder] = configuredAgents(options).agents;
+  const [coder] = (await configuredAgents(options)).agents;
   return 'approval' in ((await coder?.toolbox.judge(push)) ?? {});
 }
 
@@ -32,20 +32,20 @@ test('a mode that does not exist, or that would have no effect, is refused', asy
   );
 });
 
-test('the built-in coder uses a model of the first vendor with a key, unless one is named', () => {
+test('the built-in coder uses a model of the first vendor with a key, unless one is named', async () => {
   const names = ['LONGHAUL_MODEL', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'];
   const had = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-  const modelWith = (env: Record<string, string>) => {
+  const modelWith = async (env: Record<string, string>) => {
     for (const name of names) delete process.env[name];
     Object.assign(process.env, env);
-    return configuredAgents().agents[0]?.model;
+    return (await configuredAgents()).agents[0]?.model;
   };
   try {
-    expect(modelWith({})).toBe('openai/gpt-5');
-    expect(modelWith({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', ANTHROPIC_API_KEY: 'k' })).toBe('openai/gpt-5');
-    expect(modelWith({ ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' })).toMatch(/^anthropic\//);
-    expect(modelWith({ GOOGLE_API_KEY: 'k' })).toMatch(/^google\//);
-    expect(modelWith({ GEMINI_API_KEY: 'k', LONGHAUL_MODEL: 'openai/x' })).toBe('openai/x');
+    expect(await modelWith({})).toBe('openai/gpt-5');
+    expect(await modelWith({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', ANTHROPIC_API_KEY: 'k' })).toBe('openai/gpt-5');
+    expect(await modelWith({ ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' })).toMatch(/^anthropic\//);
+    expect(await modelWith({ GOOGLE_API_KEY: 'k' })).toMatch(/^google\//);
+    expect(await modelWith({ GEMINI_API_KEY: 'k', LONGHAUL_MODEL: 'openai/x' })).toBe('openai/x');
   } finally {
     for (const name of names) if (had[name] === undefined) delete process.env[name];
     Object.assign(process.env, Object.fromEntries(Object.entries(had).filter(([, value]) => value !== undefined)));
@@ -65,11 +65,11 @@ describe('an agents file may export dependencies of its tools', () => {
     return path;
   }
 
-  test('as functions by name, which are not agents', () => {
-    const { agents, dependencies } = configuredAgents({ file: fileWith("exports.dependencies = { db: () => 'a database' };") });
+  test('as functions by name, which are not agents', async () => {
+    const { agents, dependencies } = await configuredAgents({ file: fileWith("exports.dependencies = { db: () => 'a database' };") });
     expect(agents.map(({ name }) => name)).toEqual(['clerk']);
     expect(Object.keys(dependencies)).toEqual(['db']);
-    expect(configuredAgents({ file: fileWith('') }).dependencies).toEqual({});
+    expect((await configuredAgents({ file: fileWith('') })).dependencies).toEqual({});
   });
 
   test.each([
@@ -82,14 +82,14 @@ describe('an agents file may export dependencies of its tools', () => {
       'exports.dependencies = { log: () => 1, db: { pool: 3 } };',
       'the export dependencies.db must be a function that returns it, such as { db: () => openDatabase() }; it is {"pool":3}',
     ],
-  ])('and is refused, with its path, if it has %s', (code, words) => {
+  ])('and is refused, with its path, if it has %s', async (code, words) => {
     const file = fileWith(code);
-    expect(() => configuredAgents({ file })).toThrow(words);
-    expect(() => configuredAgents({ file })).toThrow(file);
+    await expect(configuredAgents({ file })).rejects.toThrow(words);
+    await expect(configuredAgents({ file })).rejects.toThrow(file);
   });
 
   test('as createWorker refuses it', async () => {
-    const { agents } = configuredAgents({ file: fileWith('') });
+    const { agents } = await configuredAgents({ file: fileWith('') });
     const dependencies = { db: 'postgres://localhost' } as never;
     await expect(createWorker({ agents, dependencies })).rejects.toThrow(
       'createWorker: dependencies.db must be a function that returns it',

@@ -58,6 +58,18 @@ async function startWorker(
   return { worker, client };
 }
 
+test('a worker process loads an ES module that waits for something at its top level', async () => {
+  const file = join(folder, `${randomUUID()}.mjs`);
+  writeFileSync(
+    file,
+    `import { defineAgent } from ${JSON.stringify(inPackage('dist/index.js'))};
+     const instructions = await new Promise((resolve) => setTimeout(() => resolve('Greet.'), 10));
+     export const greeter = defineAgent({ name: 'greeter', model: 'test-model', instructions });`,
+  );
+  const { client } = await startWorker(file);
+  expect(await (await client.start('greeter', 'Hi.')).result()).toMatchObject({ output: 'Hello.' });
+});
+
 /** The exit code, or what the process says that should have ended. */
 async function ends({ exited, log }: WorkerProcess, ms: number): Promise<number | null> {
   let timer: NodeJS.Timeout | undefined;

@@ -41,7 +41,7 @@ export async function dev(task: string | undefined, given: DevOptions): Promise<
   if (!withWorker) refuseWithoutWorker(task);
   // Checked before anything is started, so that an invalid input fails early.
   const input = task === undefined ? undefined : await givenText(task, 'the task');
-  const configured = withWorker ? configuredAgents({ file: options.agents, mode: options.mode }) : undefined;
+  const configured = withWorker ? await configuredAgents({ file: options.agents, mode: options.mode }) : undefined;
   const brought = given.data === undefined && !options.memory && !readConfig().temporalAddress ? broughtData() : undefined;
   if (brought) {
     note(
