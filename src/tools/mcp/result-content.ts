@@ -45,18 +45,18 @@ function text(words: string): TextPart {
 /** By its content, because a provider refuses the whole request, and so every later one, if an image is not what its type says. */
 function media(data: string, mimeType = 'application/octet-stream', name?: string): ImagePart | FilePart | TextPart {
   if (!isBase64(data)) return text(`[${mimeType.slice(0, 100)}: left out, because its data is not valid base64]`);
-  const image = imageTypes.find(([, begins]) => begins.test(Buffer.from(data.slice(0, 24), 'base64').toString('latin1')))?.[0];
+  const image = imageTypes.find(([, begins]) => begins.test(Buffer.from(data.slice(0, 24), 'base64').toString('hex')))?.[0];
   if (image) return { type: 'image', url: `data:${image};base64,${data}` };
   const mediaType = /^[a-z]+\/[\w.+-]{1,100}$/i.test(mimeType) && !/^image\//i.test(mimeType) ? mimeType : 'application/octet-stream';
   return { type: 'file', mediaType, url: `data:${mediaType};base64,${data}`, ...(name !== undefined && { name }) };
 }
 
-/** The images that all providers with images accept, by their first bytes. */
+/** The images that all providers with images accept, by their first bytes in hexadecimal. */
 const imageTypes: [string, RegExp][] = [
-  ['image/png', /^\x89PNG\r\n\x1a\n/],
-  ['image/jpeg', /^\xff\xd8\xff/],
-  ['image/gif', /^GIF8[79]a/],
-  ['image/webp', /^RIFF[^]{4}WEBP/],
+  ['image/png', /^89504e470d0a1a0a/],
+  ['image/jpeg', /^ffd8ff/],
+  ['image/gif', /^47494638/],
+  ['image/webp', /^52494646.{8}57454250/],
 ];
 
 function isBase64(data: string): boolean {
