@@ -9,6 +9,7 @@ import { agentOf, listThreads, wordOf } from './client/list-filter';
 import type { ListedThread } from './client/listed-threads';
 import { persist } from './client/persist';
 import { patientConnection } from './client/reach';
+import { type ReopenOptions, reopen } from './client/reopen';
 import type { DecisionSigner } from './client/signer';
 import { type Once, type SendOptions, Thread } from './client/thread';
 import { stopWatching } from './client/thread-watch';
@@ -30,6 +31,7 @@ export { LonghaulError, type LonghaulErrorCode } from './client/errors';
 export type { EventsOptions } from './client/event-feed';
 export type { InboxFilter, InboxItem } from './client/inbox';
 export type { ParsedResult, StandardSchema } from './client/parse-output';
+export type { ReopenOptions } from './client/reopen';
 export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
@@ -59,7 +61,7 @@ export interface ClientOptions {
   signer?: DecisionSigner;
 }
 
-export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input'> {
+export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input' | 'reopens'> {
   /** The thread's id. If a thread with this id exists, the same request attaches to it; a different request is refused. Default: a random id. */
   id?: string;
   taskQueue?: string;
@@ -169,6 +171,15 @@ export class LonghaulClient {
     const wrong = checkGivenId("the thread's id", id);
     if (wrong) throw new LonghaulError('invalid-input', `attach: ${wrong}`);
     return new Thread(this, id);
+  }
+
+  /**
+   * Reopens a closed conversation: it has its transcript, settings and sums again, and its events continue. Resolves when it accepts messages.
+   * Safe to repeat: a conversation that is open stays as it is.
+   * @throws LonghaulError `thread-not-found` (also after the namespace's retention period), `not-reopenable`, `no-worker`
+   */
+  reopen(id: string, options: ReopenOptions = {}): Promise<Thread> {
+    return reopen(this, id, options);
   }
 
   /**

@@ -7,6 +7,7 @@ import { executionOf, type History, historiesOf, logOf, lookAt, messagesOf, open
 import { idleWorkers, stuckWorkers } from './check/processes';
 import { unrest } from './check/rest';
 import { begunIn, readJournal } from './journal';
+import { keysIn } from './keys';
 import { type LedgerLine, ledgerFile, readEffects, readLines } from './ledger';
 import type { Plan, ThreadPlan } from './plan';
 import type { ReaderLine } from './reader-line';
@@ -28,7 +29,8 @@ export interface Aftermath {
 
 /** Runs after the faults: waits until every thread is idle or closed, and then collects the evidence. */
 export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => void): Promise<Aftermath> {
-  const client = await openClient(rig.address);
+  const keys = keysIn(rig.folder);
+  const client = await openClient(rig.address, keys);
   rig.pool.calm();
   rig.tellPeople('calm');
   const threads = await calmDown(client, () => plan.threads.filter(({ id }) => begunIn(rig.folder).has(id)), log);
@@ -43,7 +45,7 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
     try {
       const all = await historiesOf(client, thread.id);
       histories.set(thread.id, all);
-      thread.executions = all.map(executionOf);
+      thread.executions = all.map((one) => executionOf(one, keys));
       thread.log = await logOf(client, thread.id);
       thread.messages = await messagesOf(client, thread.id);
     } catch (error) {
@@ -55,7 +57,7 @@ export async function aftermath(rig: Rig, plan: Plan, log: (line: string) => voi
   );
 
   const all = [...histories].flatMap(([workflowId, list]) => list.map(({ runId, history }) => ({ workflowId, runId, history })));
-  const { replayed, violations } = await replay(rig.codePath, all);
+  const { replayed, violations } = await replay(rig, all);
   log(`replayed ${replayed} histories`);
   await rig.pool.renew(0);
   const differing = await compareLogs(client, threads);

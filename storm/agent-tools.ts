@@ -3,6 +3,7 @@ import { createAskHuman, defineTool, suspend, type Tool, type ToolContext } from
 import { createShell } from '../src/tools/built-in/shell';
 import { mayDieAt } from './kill-points';
 import { append, type LedgerLine, ledgerFile, takeEffect } from './ledger';
+import { random } from './random';
 import { tools as facts } from './tool-facts';
 
 const input = z.object({ n: z.string(), ms: z.number().int().min(0).max(60_000), edited: z.string().optional() });
@@ -33,7 +34,7 @@ export function stormTools(folder: string, version: 1 | 2): Tool[] {
     outside_late: { ask: { deadlineMs: 3_000, onDeadline: ['ask-again', 'deny'] } },
   };
   const plain = Object.entries(facts).flatMap(([name, { effect, outside }]) => {
-    if (['ask_human', 'shell', 'sleeps'].includes(name)) return [];
+    if (['ask_human', 'shell', 'sleeps', 'dump'].includes(name)) return [];
     const definition = {
       name,
       description: `The tool ${name}, version ${version}.`,
@@ -44,7 +45,29 @@ export function stormTools(folder: string, version: 1 | 2): Tool[] {
     };
     return [defineTool({ ...definition, ...(!outside && { execute: run(name) }) })];
   });
-  return [...plain, sleeps(folder, schema), createAskHuman({ deadlineMs: 8_000, onDeadline: ['ask-again', 'deny'] }), createShell()];
+  return [
+    ...plain,
+    dump(folder, schema),
+    sleeps(folder, schema),
+    createAskHuman({ deadlineMs: 8_000, onDeadline: ['ask-again', 'deny'] }),
+    createShell(),
+  ];
+}
+
+/** Returns up to 60 kB, so that outputs are stored and the window of a small model fills up. */
+function dump(folder: string, schema: typeof input): Tool {
+  return defineTool({
+    name: 'dump',
+    description: 'Returns many lines.',
+    input: schema,
+    effect: 'pure',
+    async execute(args, ctx) {
+      await work(folder, 'dump', args, ctx);
+      const rng = random(args.n, 'dump');
+      const lines = rng.chance(0.1) ? 2_000 : rng.between(20, 200);
+      return Array.from({ length: lines }, (_, line) => `line ${line} of ${args.n} ..........`).join('\n');
+    },
+  });
 }
 
 function sleeps(folder: string, schema: typeof input): Tool {

@@ -14,7 +14,7 @@ async function main(): Promise<void> {
   const plan = makePlan(options);
   const command = commandOf(options);
   console.log(
-    `${command}\nplan ${plan.digest}: ${plan.threads.length} threads, ${plan.faults.length} faults, continue as new after ${plan.events} events`,
+    `${command}\nplan ${plan.digest}: ${plan.threads.length} threads, ${plan.faults.length} faults, continue as new after ${plan.events} events${plan.encrypted ? ', encrypted' : ''}`,
   );
   if (options.plan) {
     for (const fault of plan.faults) console.log(JSON.stringify(fault));

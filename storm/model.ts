@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { type Reply, startModelServer } from '../src/testing/model-server';
+import { type Reply, type ScriptRequest, startModelServer } from '../src/testing/model-server';
 import { claim } from './kill-points';
 import { append } from './ledger';
 import { makePlan } from './plan';
-import { answer, mishap, textOf, whoAsks } from './script';
+import { type Asked, answer, isSummary, mishap, summarize, textOf, whoAsks } from './script';
 import { speak } from './talk';
 
 /** Arguments of the model process. It records the requests that it receives, and may kill the requesting worker in the middle of an answer. */
@@ -18,23 +18,35 @@ export interface ModelArguments {
 const asked = JSON.parse(process.argv[2] ?? '{}') as ModelArguments;
 const plans = new Map(makePlan(asked).threads.map((thread) => [thread.id, thread]));
 const attempts = new Map<string, number>();
+/** The number of answers to a run. A transcript that was shortened does not tell it. */
+const answered = new Map<string, number>();
 let count = 0;
 
 async function main(): Promise<void> {
   const server = await startModelServer((request) => {
     const who = whoAsks(request.messages);
+    const summary = isSummary(request.messages);
+    if (plans.get(who.thread)?.kind === 'forgetting') who.turn = answered.get(`${who.thread}/${who.run}`) ?? 0;
     const n = `m${++count}`;
     const key = `${who.thread}/${who.run}/${who.turn}`;
     const attempt = attempts.get(key) ?? 0;
     attempts.set(key, attempt + 1);
-    const reply = mishap(asked.seed, who, attempt, n) ?? answer(asked.seed, plans.get(who.thread), who, n, request);
+    const reply = mishap(asked.seed, who, attempt, n) ?? (summary ? summarize(n) : turn(who, n, request));
     const authorization = server.requests[request.n]?.headers.authorization ?? '';
     // Otherwise the list would grow without bound.
     delete (server.requests as unknown as Record<number, unknown>)[request.n];
-    append(join(asked.folder, 'model.jsonl'), { n, at: Date.now(), ...who, saw: request.messages.slice(1).map(compact) });
+    const tokens = Math.ceil(JSON.stringify(request.body).length / 4);
+    const saw = request.messages.slice(1).map(compact);
+    append(join(asked.folder, 'model.jsonl'), { n, at: Date.now(), ...who, saw, tokens, ...(summary && { summary }) });
     return mayKill(Number(/w\d+\.(\d+)/.exec(authorization)?.[1] ?? 0), reply);
   });
   speak({ url: () => server.url });
+}
+
+function turn(who: Asked, n: string, request: ScriptRequest): Reply {
+  const run = `${who.thread}/${who.run}`;
+  answered.set(run, who.turn + 1);
+  return answer(asked.seed, plans.get(who.thread), who, n, request);
 }
 
 /** A short form of a message, which is recorded for every request. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { LonghaulClient } from '../src/client';
 import type { Crowd } from './crowd';
 import { begunIn } from './journal';
+import { encodingIn } from './keys';
 import { append, readLines } from './ledger';
 import { accompany } from './life';
 import { makePlan } from './plan';
@@ -35,7 +36,11 @@ let crowd: Crowd | undefined;
 async function connect(): Promise<LonghaulClient> {
   for (;;) {
     try {
-      return await LonghaulClient.connect({ connection: { address: given.address }, taskQueue: given.taskQueue });
+      return await LonghaulClient.connect({
+        connection: { address: given.address },
+        taskQueue: given.taskQueue,
+        encoding: encodingIn(given.folder),
+      });
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 500));
     }

@@ -28,6 +28,8 @@ export interface Plan {
   workers: number;
   /** An execution continues as new after this many events. */
   events: number;
+  /** All payloads are compressed and encrypted, from the middle on with another key. */
+  encrypted: boolean;
   threads: ThreadPlan[];
   faults: Fault[];
   digest: string;
@@ -46,6 +48,7 @@ export function makePlan({ seed, minutes, kills, workers }: { seed: number; minu
     minutes,
     workers,
     events: random(seed, 'events').between(50, 90),
+    encrypted: random(seed, 'encrypted').chance(0.5),
     threads,
     faults: planFaults(seed, ms, kills, workers),
   };
@@ -72,17 +75,18 @@ const agentsOf: Readonly<Record<string, readonly string[]>> = {
   behind: ['plain', 'hooked'],
   sleeping: ['plain'],
   shelling: ['plain'],
+  forgetting: ['pruning', 'condensing'],
   all: ['plain', 'parallel', 'hooked', 'verifying', 'done', 'begging', 'handing', 'summarizing', 'failing'],
 };
 
 function planThread(seed: number, index: number, at: number): ThreadPlan {
   const rng = random(seed, 'thread', index);
-  const kind = rng.weigh({ quick: 10, asking: 5, behind: 1.5, sleeping: 1, shelling: 0.5, all: 5 });
+  const kind = rng.weigh({ quick: 10, asking: 5, behind: 1.5, sleeping: 1, shelling: 0.5, forgetting: 2, all: 5 });
   const agent = rng.pick(agentsOf[kind] as readonly string[]);
   const mode = rng.chance(0.35) ? 'conversation' : 'one-shot';
   // A few long ones, over many executions.
-  const long = rng.chance(0.06);
-  const runs = mode === 'conversation' ? (long ? rng.between(6, 12) : rng.between(1, 3)) : 1;
+  const long = kind === 'forgetting' || rng.chance(0.06);
+  const runs = mode === 'conversation' ? (long && kind !== 'forgetting' ? rng.between(6, 12) : rng.between(1, 3)) : 1;
   const turns = long ? rng.between(6, 14) : rng.between(1, 4);
   const spanMs = 3_000 * runs + 1_500 * turns;
   const deeds = Array.from({ length: rng.chance(0.6) ? rng.between(1, 4) : 0 }, () => ({

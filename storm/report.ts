@@ -1,5 +1,5 @@
 import type { Evidence, Violation } from './check/evidence';
-import { tasksFailedBySdk } from './check/rest';
+import { tasksFailedBySdk, tasksFailedWhileFrozen } from './check/rest';
 import type { End } from './pool';
 
 /** What ran, counted from the evidence. */
@@ -18,14 +18,20 @@ export interface Counts {
   'requests of people': number;
   'requests without a response': number;
   'events in logs': number;
+  'outputs cleared': number;
+  summaries: number;
   'events seen by readers': number;
   'workflow tasks that the SDK failed and retried': number;
+  'workflow tasks that failed while the worker was frozen': number;
 }
 
 export function countsOf(
   { threads, ledger, effects, journal, readers, model }: Evidence,
   ends: readonly End[],
 ): Omit<Counts, 'histories replayed' | 'server kills' | 'client kills'> {
+  const compactions = threads.flatMap(({ log = [] }) =>
+    log.flatMap(({ type, data }) => (type === 'thread.context.compacted' ? [data] : [])),
+  );
   const intended = journal.filter(({ outcome }) => outcome === 'intended').length;
   const answered = journal.filter(({ outcome }) => outcome === 'accepted' || outcome === 'refused').length;
   const times = (how: End['how']) => ends.filter((end) => end.how === how).length;
@@ -41,8 +47,11 @@ export function countsOf(
     'requests of people': intended,
     'requests without a response': intended - answered,
     'events in logs': threads.reduce((sum, { log }) => sum + (log?.length ?? 0), 0),
+    'outputs cleared': compactions.reduce((sum, { prunedOutputs }) => sum + Number(prunedOutputs), 0),
+    summaries: compactions.filter(({ summary }) => summary).length,
     'events seen by readers': readers.length,
     'workflow tasks that the SDK failed and retried': tasksFailedBySdk({ threads }),
+    'workflow tasks that failed while the worker was frozen': tasksFailedWhileFrozen({ threads }),
   };
 }
 
@@ -68,6 +77,10 @@ const guarantees = [
   'I3',
   'I4',
   'unreadable',
+  'output lost',
+  'task lost',
+  'beyond the window',
+  'invalid request',
   'log differs',
   'reader',
   'false transcript',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTemporal, type TemporalServer } from '../scripts/temporal.js';
 import { build, built, bundle } from './build';
+import { addKey } from './keys';
 import type { PeopleArguments } from './people';
 import type { Plan } from './plan';
 import { type Pool, startPool } from './pool';
@@ -36,6 +37,10 @@ export async function startRig(plan: Plan, kills: number, log: (line: string) =>
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-storm-'));
   const taskQueue = 'storm';
   build();
+  if (plan.encrypted) {
+    addKey(folder);
+    setTimeout(() => addKey(folder), plan.minutes * 30_000).unref();
+  }
   const codePath = await bundle(folder);
   const server = await startServer(folder, log);
   const target = Number(server.address().split(':')[1]);

@@ -24,20 +24,15 @@ export function whoAsks(messages: readonly WireMessage[]): Asked {
  * The model's answer. Which tools it calls, and when it is done, follows from seed, thread, run and turn. `n` marks this answer, so that two
  * attempts at the same turn never give the same answer.
  */
-export function answer(
-  seed: number,
-  plan: ThreadPlan | undefined,
-  { thread, run, turn }: Asked,
-  n: string,
-  { body }: ScriptRequest,
-): Reply {
+export function answer(seed: number, plan: ThreadPlan | undefined, { thread, run, turn }: Asked, n: string, request: ScriptRequest): Reply {
   const rng = random(seed, thread, 'run', run, 'turn', turn);
-  const reply = content(rng, plan, turn, n, body.tools !== undefined && body.tools.length > 0);
+  const reply = content(rng, plan, turn, n, request);
   if (reply.kind === 'stream' && rng.chance(0.15)) reply.pace = { chunkMs: rng.between(5, 60), chunkSize: 30 };
   return rng.chance(0.05) && reply.kind === 'stream' ? thinking('Let me think.', reply) : reply;
 }
 
-function content(rng: Random, plan: ThreadPlan | undefined, turn: number, n: string, hasTools: boolean): Reply {
+function content(rng: Random, plan: ThreadPlan | undefined, turn: number, n: string, { body, messages }: ScriptRequest): Reply {
+  const hasTools = body.tools !== undefined && body.tools.length > 0;
   if (!hasTools) return say(`In short: it is done. #${n}`);
   const turns = rng.between(1, plan?.turns ?? 1);
   if (plan && turn < turns && turn < plan.turns) {
@@ -46,11 +41,19 @@ function content(rng: Random, plan: ThreadPlan | undefined, turn: number, n: str
     const calls = Array.from({ length: rng.weigh({ 1: 6, 2: 3, 3: 2, 5: 1 }) as unknown as number }, (_, i) =>
       call(rng, plan.kind, n, i, numbered),
     );
-    return callTools(calls.slice(0, 5), `I will. #${n}`);
+    const look = lookup(rng, n, messages);
+    return callTools([...calls.slice(0, 5), ...(look ? [look] : [])], `I will. #${n}`);
   }
   if (plan?.agent === 'done') return callTools([{ name: 'done', args: { message: `done #${n}` }, id: `call_${n}_done` }]);
   if (plan?.agent === 'structured') return say(rng.chance(0.3) ? `no JSON #${n}` : JSON.stringify({ answer: `#${n}`, of: turn }));
   return rng.chance(0.03) ? finish('length', `cut short #${n}`) : say(`It is done. #${n}`);
+}
+
+/** Now and then a call that reads a stored output, by a reference that the model sees. */
+function lookup(rng: Random, n: string, messages: readonly WireMessage[]): ScriptedCall | undefined {
+  const refs = messages.flatMap((message) => [...textOf(message).matchAll(/ref=([0-9a-f]{32})/g)].map(([, ref = '']) => ref));
+  if (refs.length === 0 || !rng.chance(0.3)) return undefined;
+  return { id: `call_${n}_look`, name: 'grep_output', args: { ref: rng.pick(refs), pattern: 'line 1', max_matches: 5 } };
 }
 
 function call(rng: Random, kind: string, n: string, i: number, numbered: boolean): ScriptedCall {
@@ -64,6 +67,22 @@ function call(rng: Random, kind: string, n: string, i: number, numbered: boolean
     return { id, name, args: { command: `sleep 0.${rng.between(1, 9)}; echo ${n}.${i}; sleep ${rng.between(1, 4)}`, timeout: 10 } };
   const [low, high] = tools[name]?.ms ?? [0, 0];
   return { id, name, args: { n: `${n}.${i}`, ms: rng.between(low, high) } };
+}
+
+/** Whether the model is asked to summarize a transcript. */
+export function isSummary(messages: readonly WireMessage[]): boolean {
+  return textOf(messages[1]).startsWith('A conversation between a user and an assistant');
+}
+
+/** A summary, as models write it: sometimes empty, too long, or without tags. */
+export function summarize(n: string): Reply {
+  const rng = random(n, 'summary');
+  return rng.pick([
+    () => say(`<retain>\n- fact #${n}\n</retain>\n<summary>\nA part is done. #${n}\n</summary>`),
+    () => say(`<retain>\n- fact #${n}\n</retain>\n<summary>\nA part is done. #${n}\n</summary>`),
+    () => say(`A part is done, without tags. #${n}`),
+    () => say(rng.chance(0.5) ? ' ' : 'far too long '.repeat(8_000)),
+  ])();
 }
 
 /** The failure that the provider returns instead of an answer, for the first attempts at some turns. */

@@ -36,7 +36,11 @@ export const tools: Readonly<Record<string, ToolFacts>> = {
   behind_once: { effect: 'once', background: true, ms: [200, 2_500], weight: 1 },
   sleeps: { effect: 'keyed', ms: [1, 20], weight: 1 },
   shell: { effect: 'once', ms: [0, 0], weight: 1 },
+  dump: { effect: 'pure', ms: [1, 40], weight: 1 },
 };
+
+/** The window of the model of the agents in threads of kind `forgetting`, in tokens. */
+export const smallWindow = { windowTokens: 10_000, reserveTokens: 2_000 };
 
 export type ToolName = keyof typeof tools & string;
 
@@ -47,6 +51,7 @@ const liked: Readonly<Record<string, (name: string) => boolean>> = {
   behind: (name) => /behind|look|pay$/.test(name),
   sleeping: (name) => ['sleeps', 'pay', 'write'].includes(name),
   shelling: (name) => ['shell', 'pay'].includes(name),
+  forgetting: (name) => ['dump', 'pay', 'write', 'behind'].includes(name),
 };
 
 export function pickTool(rng: Random, kind: string): string {

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { folderArtifacts } from '../src/artifacts';
 import { defaultModels } from '../src/models/registry';
 import { createWorker } from '../src/worker';
 import { stormAgents } from './agents';
+import { encodingIn } from './keys';
 import { speak } from './talk';
 
 /** Arguments with which a worker process begins. Until then it waits with its code loaded, so that it can take over immediately. */
@@ -45,6 +48,8 @@ async function begin({
     }),
     workflowBundle: { codePath },
     workspace: folder,
+    encoding: encodingIn(folder),
+    artifacts: folderArtifacts({ path: join(folder, 'outputs') }),
     transcriptCacheSize: transcripts,
     continueAsNewAfter: { events, bytes: 200_000 },
     drainMs: 3_000,

@@ -5,6 +5,7 @@ import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
 import { type CallIds, callIds } from '../core/call-ids';
+import { transcriptText } from '../core/context/summary';
 import { type AnswerPart, countedUsage, type Message, noUsage, type ToolCall, textOf, toolCallsOf, type Usage } from '../core/message';
 import { grownText } from '../core/text';
 import { factsOfThrown, messageOfThrown } from '../core/thrown';
@@ -49,7 +50,8 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const toolbox = await toolsOf(deps, agent, step);
       const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
-      const instructions = await instructionsOf(agent, step);
+      const workspace = resolve(agent.workspace ?? deps.workspace);
+      const instructions = await instructionsOf(agent, step, workspace);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };
       const started = performance.now();
@@ -57,7 +59,6 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const input = modelInput(deps, agent, toolbox, request, { instructions, messages });
         const answer = await ask(agent, input, request, attempt);
         const durationMs = Math.round(performance.now() - started);
-        const workspace = resolve(agent.workspace ?? deps.workspace);
         const parts = withIds(answer.parts, ids);
         const calls = toolCallsOf(parts);
         const verdicts = await judge(agent, toolbox, request, workspace, calls, step);
@@ -68,6 +69,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const wasted = spent.wasted();
         const costUsd = costOf(deps, request.model, usage);
         const problems = agent.answer && isTurn && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
+        const archiveRef = request.summary ? await archive(deps, toolbox, messages.slice(0, request.summary.end), step) : undefined;
         return {
           parts,
           verdicts,
@@ -75,6 +77,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
           usage: countedUsage(usage),
           ...(costUsd !== undefined && { costUsd }),
           ...(isTurn && { context: contextOf(input, answer) }),
+          ...(archiveRef && { archiveRef }),
           ...(problems.length > 0 && { problems }),
           ...(step.attempt > 1 && { attempt: step.attempt }),
           token,
@@ -104,6 +107,17 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
     nonRetryable: true,
     details: [found.missingFrom],
   });
+}
+
+/** Stores what a summary replaces, if the model has the tools to read it. Returns its reference. */
+async function archive(
+  { artifacts }: ActivityDependencies,
+  toolbox: Toolbox,
+  replaced: readonly Message[],
+  { threadId }: Step,
+): Promise<string | undefined> {
+  if (!artifacts || !toolbox.get('read_output')) return undefined;
+  return (await artifacts.keep(threadId, Buffer.from(transcriptText(replaced)), 'text/plain'))?.id;
 }
 
 async function ask(
@@ -176,9 +190,9 @@ async function toolsOf({ outputTools = [] }: ActivityDependencies, agent: Agent,
 }
 
 /** Returns the agent's instructions. User code may supply them; if it throws, the call fails without retries, because it would throw again. */
-async function instructionsOf({ name, instructions }: Agent, { threadId }: Step): Promise<string> {
+async function instructionsOf({ name, instructions }: Agent, { threadId }: Step, workspace: string): Promise<string> {
   try {
-    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date() });
+    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date(), workspace });
   } catch (cause) {
     const { name: type, message: words } = factsOfThrown(cause);
     // The error's name becomes the code of the failed run.

@@ -1,6 +1,8 @@
 import type { Activities } from '../contract/activities';
+import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
+import { readClosed } from './read-closed';
 import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
 import { resolveAgent } from './resolve-agent';
@@ -23,6 +25,8 @@ export function createActivities(deps: ActivityDependencies): Activities {
     checkArguments: checkArguments(deps),
     verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
+    awaitCall,
+    readClosed,
     requestCancel,
   });
 }

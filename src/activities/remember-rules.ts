@@ -14,7 +14,7 @@ export function rememberRules({ agents, verifier }: Pick<ActivityDependencies, '
         'NoPermissionStore',
       );
     }
-    if (verifier && !(await remembersForAgent(verifier, { threadId: threadOfActivity(), rules, signed }))) {
+    if (verifier && !(await remembersForAgent(verifier, { threadId: threadOfActivity(), agent, rules, signed }))) {
       throw ApplicationFailure.nonRetryable(
         `No signed decision that this worker accepts remembers these rules for agent '${agent}'.`,
         'SignatureRequired',

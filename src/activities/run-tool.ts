@@ -17,9 +17,9 @@ import { interrupted, isInterrupted, runStep } from './steps/step';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, earlier }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, earlier, threadId }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
-    return runStep(deps, { progress: () => progress, once, earlier }, async (step) => {
+    return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
       // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
       Object.assign(progress, { attempt: step.attempt, throws: step.before?.throws ?? 0 });
       // The retry policy allows one attempt, but an operator may have changed it.

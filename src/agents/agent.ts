@@ -15,6 +15,8 @@ import type { ContextOptions, ContextRules } from './context-options';
 export interface InstructionsContext {
   threadId: string;
   now: Date;
+  /** Absolute path of the agent's folder. */
+  workspace: string;
 }
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);

@@ -1,4 +1,4 @@
-import type { StopPolicy } from '../core/agent';
+import { isAgentName, type StopPolicy } from '../core/agent';
 import { defaultCharsPerToken } from '../core/context/tokens';
 import { excerpt } from '../core/json';
 import { checkModels } from '../core/thread-input';
@@ -99,10 +99,6 @@ function problemsOfFields(definition: AgentDefinition, done: boolean): string[] 
 function problemsOfModel(model: unknown): string[] {
   if (!Array.isArray(model) && !isText(model)) return ["model: name one, such as 'openai/gpt-5'"];
   return [checkModels(model)].filter((wrong) => wrong !== undefined);
-}
-
-export function isAgentName(name: unknown): name is string {
-  return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
 }
 
 function readOutput(output: AgentDefinition['output']): { answer?: AnswerFormat; problems: string[] } {

@@ -1,11 +1,19 @@
 import type { Limits, ModelChoice, ModelSettings } from '../core/agent';
+import { applyPatch } from '../tools/built-in/apply-patch';
+import { editFile } from '../tools/built-in/edit';
+import { globFiles } from '../tools/built-in/glob';
+import { grepFiles } from '../tools/built-in/grep';
 import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
 import { createShell, type ShellArguments } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
+import { updatePlan } from '../tools/built-in/update-plan';
+import { viewImage } from '../tools/built-in/view-image';
 import { writeFile } from '../tools/built-in/write-file';
 import type { ApprovalRule } from '../tools/defining/define-tool';
 import { createPermissions, type Permissions } from '../tools/permissions/permissions';
+import { projectInstructions } from '../tools/project/agents-md';
+import { loadSkill, searchSkills, skillInstructions } from '../tools/project/skills';
 import { type Agent, defineAgent } from './define-agent';
 
 export interface CoderOptions {
@@ -28,8 +36,9 @@ export interface CoderOptions {
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. Do not ask what you can find out or decide. A person may be asked before a call runs; one that is refused says why: find another way, or say what is missing.
 
-- Look before you change: list_dir and read_file are cheap. Follow the conventions you find.
-- Make the smallest change that does what was asked. write_file replaces a whole file: read it first, and give it back complete.
+- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find, and the AGENTS.md of the folder you work in.
+- Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
+- For a task of several steps, keep update_plan current.
 - Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
 - A tool that fails says why. Correct the cause; do not repeat a call unchanged.
 - If a result says that it is unknown whether a command ran, find out what it changed before you run it again.
@@ -44,8 +53,22 @@ export function createCoder(options: CoderOptions = {}): Agent {
   return defineAgent({
     name: 'coder',
     model,
-    instructions,
-    tools: [createShell({ environment, approval: shellApproval }), readFile, writeFile, listDir],
+    instructions: async ({ workspace: folder }) =>
+      [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
+    tools: [
+      createShell({ environment, approval: shellApproval }),
+      readFile,
+      writeFile,
+      editFile,
+      applyPatch,
+      listDir,
+      globFiles,
+      grepFiles,
+      viewImage,
+      updatePlan,
+      searchSkills,
+      loadSkill,
+    ],
     settings,
     limits,
     workspace,

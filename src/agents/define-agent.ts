@@ -1,10 +1,10 @@
-import type { AgentFacts, ContextPolicy } from '../core/agent';
+import { type AgentFacts, type ContextPolicy, isAgentName } from '../core/agent';
 import { retryPolicy } from '../core/failure';
 import { isObject } from '../core/json';
 import { defaultToolTimeoutMs } from '../tools/defining/define-tool';
 import type { Agent, AgentDefinition, OutputSchema } from './agent';
 import { agentTools } from './agent-tools';
-import { isAgentName, readDefinition } from './check-definition';
+import { readDefinition } from './check-definition';
 import type { ContextRules } from './context-options';
 
 export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOption, ToolSource } from './agent';
@@ -75,6 +75,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     strategy,
     remembers: permissions?.store !== undefined,
     judgesDecisions: true,
+    ownBackground: true,
     context: context && policyOf(context),
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),

@@ -1,15 +1,30 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { bounds } from '../core/bounds';
+import { LineIndex } from '../core/line-index';
 import type { OutputRef } from '../core/message';
-import { countLines } from '../core/text';
 import { messageOfThrown } from '../core/thrown';
 import { type ArtifactStore, isArtifactId } from './artifact-store';
+import { Turns } from './turns';
 
 /** How long the store may take. A tool call waits for it, and must not time out because of it. */
 const writeMs = 5_000;
 const readMs = 15_000;
 /** After a write took too long, the store gets this time to recover: otherwise each call would wait for it again. */
 const restMs = 30_000;
+/** How long the output that was read last is kept in memory for the next page of it. */
+const rereadMs = 5_000;
+/** What is hashed and counted at once, before the process does other work. */
+const sliceBytes = 1024 * 1024;
+
+/** One for the process: each work may take the memory of a whole output. */
+const turns = new Turns();
+
+/** A stored output, with its bytes checked. */
+export interface StoredOutput {
+  bytes: Buffer;
+  lines: LineIndex;
+}
 
 /** An artifact can't be read. The message is for the model and for people. */
 class ArtifactError extends Error {
@@ -19,6 +34,7 @@ class ArtifactError extends Error {
 /** Reads and writes artifacts through a store that is not relied on: bounded in time, with the bytes checked against their hash. */
 export class Artifacts {
   #restsUntil = 0;
+  #lastRead: { threadId: string; id: string; output: StoredOutput } | undefined;
 
   /** `warn` receives a sentence when something could not be stored. */
   constructor(
@@ -29,10 +45,10 @@ export class Artifacts {
   /** Stores bytes for a thread. Never rejects: returns undefined if they could not be stored. */
   async keep(threadId: string, bytes: Uint8Array, mediaType: string): Promise<OutputRef | undefined> {
     if (bytes.length > bounds.artifactBytes || performance.now() < this.#restsUntil) return undefined;
-    const id = idOf(bytes);
+    const { id, lines } = await identify(bytes);
     try {
       await withinTime(writeMs, (signal) => this.store.put({ threadId, id, bytes }, signal));
-      return { id, bytes: bytes.length, lines: mediaType.startsWith('text/') ? countLines(bytes) : 0, mediaType };
+      return { id, bytes: bytes.length, lines: mediaType.startsWith('text/') ? lines.total : 0, mediaType };
     } catch (error) {
       if (error instanceof TooSlow) this.#restsUntil = performance.now() + restMs;
       this.warn(`An output of ${bytes.length} bytes could not be stored: ${messageOfThrown(error)}`);
@@ -42,6 +58,36 @@ export class Artifacts {
 
   /** Returns a thread's artifact. Rejects with an `ArtifactError` that says why it can't be read. */
   async read(threadId: string, id: string): Promise<Buffer> {
+    return (await this.#verified(threadId, id)).bytes;
+  }
+
+  /**
+   * Reads a thread's artifact and does something with it, when all earlier such work of this process is done: a model can ask for a hundred pages at
+   * once, and each would otherwise hold a whole output. Rejects if `signal` was aborted while it waited.
+   */
+  use<T>(threadId: string, id: string, signal: AbortSignal, work: (output: StoredOutput) => Promise<T>): Promise<T> {
+    return turns.run(threadId, async () => {
+      // Lets the process do other work between two uses of an output that is in memory.
+      await setImmediate();
+      signal.throwIfAborted();
+      return work(await this.#recent(threadId, id));
+    });
+  }
+
+  /** As `read`, from memory if it was read last. */
+  async #recent(threadId: string, id: string): Promise<StoredOutput> {
+    if (this.#lastRead?.threadId === threadId && this.#lastRead.id === id) return this.#lastRead.output;
+    // Before the next one is read, so that there are never two in memory.
+    this.#lastRead = undefined;
+    const lastRead = { threadId, id, output: await this.#verified(threadId, id) };
+    this.#lastRead = lastRead;
+    setTimeout(() => {
+      if (this.#lastRead === lastRead) this.#lastRead = undefined;
+    }, rereadMs).unref();
+    return lastRead.output;
+  }
+
+  async #verified(threadId: string, id: string): Promise<StoredOutput> {
     const found = isArtifactId(id) ? await this.#get(threadId, id) : undefined;
     if (!found) {
       throw new ArtifactError(
@@ -49,7 +95,8 @@ export class Artifacts {
       );
     }
     const bytes = Buffer.from(found.buffer, found.byteOffset, found.byteLength);
-    if (idOf(bytes) === id) return bytes;
+    const { id: actual, lines } = await identify(bytes);
+    if (actual === id) return { bytes, lines };
     throw new ArtifactError(`The stored output with ref '${id}' is damaged: its bytes have changed. Call the tool again to get it anew.`);
   }
 
@@ -85,6 +132,15 @@ async function withinTime<T>(ms: number, work: (signal: AbortSignal) => Promise<
   }
 }
 
-function idOf(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex').slice(0, 32);
+/** Hashes bytes and counts their lines, slice by slice: 64 MB at once would block the process for half a second. */
+async function identify(bytes: Uint8Array): Promise<{ id: string; lines: LineIndex }> {
+  const hash = createHash('sha256');
+  const lines = new LineIndex();
+  for (let at = 0; at < bytes.length; at += sliceBytes) {
+    if (at > 0) await setImmediate();
+    const slice = bytes.subarray(at, at + sliceBytes);
+    hash.update(slice);
+    lines.add(slice);
+  }
+  return { id: hash.digest('hex').slice(0, 32), lines };
 }

@@ -166,6 +166,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'agent.request.accepted':
     case 'thread.context.compaction.started':
     case 'thread.closed':
+    case 'thread.reopened':
       return undefined;
     default:
       return unreachable(event);

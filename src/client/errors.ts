@@ -5,6 +5,7 @@ export type LonghaulErrorCode =
   | 'thread-exists'
   | 'thread-not-found'
   | 'thread-closed'
+  | 'not-reopenable'
   | 'run-not-found'
   | 'request-refused'
   | 'no-worker'

@@ -62,7 +62,8 @@ export async function* readEvents(feed: Feed, { from = 1, signal, live = true }:
           side.told(event);
           yield event;
         }
-        done();
+        // An event that was left out may be the one that a step began.
+        if (!position.doubted) done();
         unread.doubt(position.doubted);
         const ended = !seen.closed && !position.doubted && (position.end || position.skipped);
         if (ended && (position.idle ?? (await isIdle(watch, position, signal)))) {

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { searchAttributes, searchAttributeTypes } from '../contract/search-attributes';
 import { workflowType } from '../contract/thread';
+import { isAgentName } from '../core/agent';
 import { detailsOf, grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 import { withPlace } from './filter-place';
 import { executions, type ListedThread, listedThread } from './listed-threads';
@@ -26,16 +27,18 @@ export async function listThreads(
 ): Promise<ListedThread[]> {
   const { temporal } = client;
   const query = ofThreads(what, filter);
-  const found: ListedThread[] = [];
+  // A thread that continued as new or was reopened has several executions.
+  const found = new Map<string, ListedThread>();
   try {
     for await (const raw of executions(client, { what, query, pageSize: Math.min(limit, 1_000) })) {
-      found.push(listedThread(temporal, raw));
-      if (found.length >= limit) break;
+      const thread = listedThread(temporal, raw);
+      if (!found.has(thread.workflowId)) found.set(thread.workflowId, thread);
+      if (found.size >= limit) break;
     }
   } catch (cause) {
     throw await explainList({ temporal, what, filter }, cause);
   }
-  return found;
+  return [...found.values()];
 }
 
 const onlyThreads = `WorkflowType = '${workflowType}'`;
@@ -91,10 +94,10 @@ export function wordOf(thread: ListedThread, key: keyof typeof searchAttributes)
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The agent of a thread, from the memo that its starter wrote. */
+/** The agent of a thread, from the memo that its starter wrote. Whoever started it may have written megabytes there. */
 export async function agentOf(thread: ListedThread): Promise<string> {
   const noted = await thread.memo('agent');
-  return typeof noted === 'string' ? noted : (wordOf(thread, 'agent') ?? '?');
+  return isAgentName(noted) ? noted : (wordOf(thread, 'agent') ?? '?');
 }
 
 function isUnregistered(error: unknown): boolean {

@@ -33,7 +33,7 @@ export class SideChannel {
     return first && this.#isHeld(first) ? first.at + longestHoldMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Call this before a read of the log, and the returned function after it: the log has then reported all steps with earlier live events. */
+  /** Call this before a read of the log, and the returned function after it, if nothing was left out: the log has then reported all steps with earlier live events. */
   reading(): () => void {
     const heard = this.#events.map(({ step }) => step);
     return () => {

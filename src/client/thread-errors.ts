@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { keyMissing } from '../contract/key-missing';
+import { reopening } from '../contract/reopening';
 import { replayFirst } from '../contract/replay-first';
 import { updates } from '../contract/requests';
 import { isRefusalCode, type RefusalCode } from '../core/refusal';
@@ -34,7 +35,7 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     return closed
       ? new LonghaulError(
           'thread-closed',
-          `${what}: thread "${threadId}" has ended; ${what === 'send' ? 'start a new one' : `"longhaul show ${threadId}" says how it ended, and who decided what`}`,
+          `${what}: thread "${threadId}" has ended; ${what === 'send' ? `start a new one, or reopen it if it is a conversation ("longhaul reopen ${threadId}")` : `"longhaul show ${threadId}" says how it ended, and who decided what`}`,
           undefined,
           { cause: error },
         )
@@ -68,7 +69,7 @@ export function isNoWorker(error: unknown): boolean {
 const busy: RefusalCode = 'busy';
 
 /** Another attempt, which another worker may take, may succeed. */
-const mayPass = [replayFirst, keyMissing];
+const mayPass = [replayFirst, keyMissing, reopening];
 
 /**
  * Whether a request that a worker must answer may succeed a moment later. Apart from "no poller", "failed precondition" means that the workflow

@@ -19,7 +19,8 @@ export function watchThread(client: Client, threadId: string, onChange: () => vo
   const all = watches.get(client) ?? new Map<string, ThreadWatch>();
   watches.set(client, all);
   const known = all.get(threadId);
-  const watch = known && !known.failed ? known : new ThreadWatch(client, threadId);
+  // A thread that was seen closed may have been reopened since.
+  const watch = known && !known.isOver ? known : new ThreadWatch(client, threadId);
   all.set(threadId, watch);
   const unsubscribe = watch.subscribe(onChange);
   return {
@@ -58,8 +59,8 @@ export class ThreadWatch {
     void this.#follow();
   }
 
-  get failed(): boolean {
-    return this.#error !== undefined;
+  get isOver(): boolean {
+    return this.#error !== undefined || this.#seen?.closed !== undefined;
   }
 
   /** Undefined before the first answer. @throws the error that ended the watch */
@@ -158,7 +159,7 @@ export class ThreadWatch {
     if (!end || last.runId !== view.execution) return true;
     if (view.worked) this.#tell({ execution: last.runId, tasks: this.#tasks, closed: end });
     // It ended before it recorded anything: the log, if there is one, ends in the previous execution.
-    else this.#tell({ execution: view.before ?? '', tasks: this.#tasks + 1, closed: end });
+    else this.#tell({ execution: view.before ?? reopenedBy(last), tasks: this.#tasks + 1, closed: end });
     return false;
   }
 
@@ -229,6 +230,11 @@ export class ThreadWatch {
   #notify(): void {
     for (const listener of [...this.#listeners]) listener.call();
   }
+}
+
+/** The execution that this one reopened, as its starter noted. */
+function reopenedBy({ memo }: WorkflowExecutionDescription): string {
+  return typeof memo?.reopens === 'string' ? memo.reopens : '';
 }
 
 function closedOf({ status, closeTime }: WorkflowExecutionDescription): Closed | undefined {

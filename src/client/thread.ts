@@ -11,6 +11,7 @@ import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRe
 import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
+import { callToSign } from './call-to-sign';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
@@ -33,8 +34,15 @@ export interface Once {
 /** Who answers. */
 export type Answer = Once & Pick<DecisionRequest, 'by' | 'groups'>;
 export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
-export type Approval = Decision & Pick<DecisionRequest, 'arguments' | 'remember' | 'more' | 'expect'>;
-export type Refusal = Decision & Pick<DecisionRequest, 'stop' | 'expect'>;
+
+/** What the decision is about: the call as `pending` or `status` returned it, or its `digest`. If another call waits, the decision is refused. */
+export interface Expecting {
+  /** With a signer, give the call: then exactly what it says is signed, whatever the thread says meanwhile. */
+  expect?: PendingCall | string;
+}
+
+export type Approval = Decision & Expecting & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
+export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
 
@@ -61,16 +69,16 @@ export class Thread {
 
   /**
    * Approves a waiting call. `arguments` replace the model's arguments and are checked first. With `remember`, similar calls need no approval from
-   * now on. With `expect`, the approval counts only if the waiting call still has this `digest`. For a limit: grants `more` of it, by default the
+   * now on. With `expect`, the approval counts only if the waiting call is the expected one. For a limit: grants `more` of it, by default the
    * same amount again.
    */
   approve(toolCallId: string, decision: Approval = {}): Promise<Receipt> {
-    return this.#decide({ name: 'approve', content: { toolCallId, approved: true, ...decision } });
+    return this.#decideOnCall({ toolCallId, approved: true, ...decision });
   }
 
   /** Rejects a waiting call. The rejection and its reason are sent to the model; with `stop` the run ends. For a limit: the limit takes effect. */
   reject(toolCallId: string, decision: Refusal = {}): Promise<Receipt> {
-    return this.#decide({ name: 'approve', content: { toolCallId, approved: false, ...decision } }, 'reject');
+    return this.#decideOnCall({ toolCallId, approved: false, ...decision }, 'reject');
   }
 
   /** Answers a question. */
@@ -138,8 +146,9 @@ export class Thread {
     return readEvents({ client: this.client.temporal, threadId: this.id, bus: this.client.options.bus }, options);
   }
 
-  status(): Promise<StatusView> {
-    return this.#read('status', queries.status);
+  async status(): Promise<StatusView> {
+    const status = await this.#read('status', queries.status);
+    return { ...status, pending: status.pending.map((call) => ({ ...call, agent: status.agent })) };
   }
 
   /** Whether the thread has a run that has not ended, including one that is about to begin, waits or is paused. */
@@ -154,8 +163,8 @@ export class Thread {
   }
 
   /** The calls that wait for a person or another program. */
-  pending(): Promise<PendingCall[]> {
-    return this.#read('pending', queries.pending);
+  async pending(): Promise<PendingCall[]> {
+    return (await this.status()).pending;
   }
 
   /** Usage by model, tool and hook, and what is left of each limit. Also works after the thread has ended. */
@@ -251,26 +260,34 @@ export class Thread {
    * A worker may show a state that the server then does not accept, because its workflow task completed too late and is repeated. A call that was
    * shown as waiting is then refused as not waiting yet, so the request is tried once more.
    */
-  async #decide(request: SignableRequest, method?: string): Promise<Receipt> {
+  async #decide(request: SignableRequest, method?: string, shown?: PendingCall): Promise<Receipt> {
     try {
-      return await this.#decideOnce(request, method);
+      return await this.#decideOnce(request, method, shown);
     } catch (error) {
       if ((error as LonghaulError).refusal !== 'not-waiting') throw error;
       const waiting = await this.pending().catch(() => []);
       if (!waiting.some(({ toolCallId }) => callsOf(request).includes(toolCallId))) throw error;
-      return this.#decideOnce(request, method);
+      return this.#decideOnce(request, method, shown);
     }
   }
 
-  /** With a signer, the request is signed for the current run and for the expected digest, or for the call's current digest if none is expected. */
-  async #decideOnce(request: SignableRequest, method: string = request.name): Promise<Receipt> {
+  #decideOnCall({ expect, ...decision }: Omit<DecisionRequest, 'expect'> & Expecting, method?: string): Promise<Receipt> {
+    const shown = typeof expect === 'object' ? expect : undefined;
+    const digest = typeof expect === 'object' ? expect.digest : expect;
+    return this.#decide({ name: 'approve', content: { ...decision, ...(digest !== undefined && { expect: digest }) } }, method, shown);
+  }
+
+  /** With a signer, the request is signed for the current run and for the call that was shown, or for the one that waits now if none is given. */
+  async #decideOnce(request: SignableRequest, method: string = request.name, shown?: PendingCall): Promise<Receipt> {
     const { name, content } = request;
     const { signer } = this.client.options;
     if (!signer) return this.#request(name, content, method);
-    const { runId, pending } = await this.status();
-    const at = { threadId: this.id, runId: runId ?? '' };
-    const shown = name === 'approve' && pending.find(({ kind, toolCallId }) => kind === 'approval' && toolCallId === content.toolCallId);
-    const call = shown && { ...shown, ...(content.expect && { digest: content.expect }) };
+    const { agent, runId, pending } = await this.status();
+    const at = { threadId: this.id, agent: shown?.agent ?? agent, runId: runId ?? '' };
+    if (name !== 'approve') return this.#request(name, await signed(signer, request, at), method);
+    const { toolCallId, expect } = content;
+    const waiting = (shown ? [shown] : pending).find((call) => call.kind === 'approval' && call.toolCallId === toolCallId);
+    const call = waiting && callToSign(this.id, waiting, expect);
     return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);
   }
 

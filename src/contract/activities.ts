@@ -7,6 +7,7 @@ import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core
 import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 import type { Waste } from '../core/waste';
+import type { ClosedThread } from './thread';
 
 /** The activities of a thread. Thread id and execution come from the activity's context. Requests do not repeat the transcript's messages. */
 export interface Activities {
@@ -22,9 +23,16 @@ export interface Activities {
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Stores rules of a decision for all threads of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[]; signed?: Attestation }): Promise<void>;
+  /** Waits for the end of a background call that runs in a workflow of its own. */
+  awaitCall(request: { workflowId: string }): Promise<BackgroundEnd>;
+  /** Reads what a closed execution of this thread passes on. Fails with `NotReopenable` if it can't be reopened. */
+  readClosed(request: { execution: string }): Promise<ClosedThread>;
   /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
 }
+
+/** How a background call ended. `lost`: without an outcome, and why. */
+export type BackgroundEnd = { outcome: ToolOutcome } | { lost: string };
 
 export interface VerifyDecisionRequest extends Omit<SignedIn, 'threadId'> {
   request: SignableRequest;
@@ -99,6 +107,8 @@ export interface ModelStep {
   costUsd?: number;
   /** How full the model's window was. Absent for closing texts and summaries. */
   context?: ContextMeasure;
+  /** The reference of the stored text that a summary replaces, if it was stored. */
+  archiveRef?: string;
   /** Why an answer without calls does not fit the agent's output schema. */
   problems?: string[];
   /** The cost of attempts that produced no answer. */
@@ -128,6 +138,8 @@ export interface RunToolRequest {
   digest?: string;
   /** The signed approvals of the call. A worker with a verifier verifies them before the call runs. */
   signed?: Attestation[];
+  /** For a background call: the thread that it belongs to. Its workflow has another id. */
+  threadId?: string;
   /** Who edited the arguments, if anyone did. */
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
@@ -193,6 +205,8 @@ export const failureTypes = {
   stopNotConfirmed: 'StopNotConfirmed',
   /** The worker does not have the key of an encrypted payload, so the step did not begin. */
   keyUnavailable: 'EncryptionKeyUnavailable',
+  /** The thread can't be reopened: it is not a closed conversation, or the server no longer retains it. */
+  notReopenable: 'NotReopenable',
   /** A query was asked with an argument that it does not take. */
   queryRefused: 'QueryRefused',
 } as const;

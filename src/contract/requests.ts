@@ -3,7 +3,16 @@ import type { ContextView } from '../core/context/view';
 import type { PendingCall } from '../core/event';
 import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest, SubmitRequest } from '../core/requests';
 import type { MessageReceipt } from '../core/state';
-import type { EventsPage, EventsRequest, MessagesPage, StatusView, TranscriptPage, TranscriptRequest, UsageView } from './thread';
+import type {
+  ClosedThread,
+  EventsPage,
+  EventsRequest,
+  MessagesPage,
+  StatusView,
+  TranscriptPage,
+  TranscriptRequest,
+  UsageView,
+} from './thread';
 
 /** The answer to an accepted update. */
 export interface Receipt {
@@ -50,6 +59,8 @@ export const queries = {
   receipt: defineQuery<MessageReceipt | null, [{ id: string }]>('receipt'),
   /** For the engine's own activities. */
   transcript: defineQuery<TranscriptPage, [TranscriptRequest]>('transcript'),
+  /** For the engine's own activities: what a closed conversation passes on. */
+  closed: defineQuery<ClosedThread>('closed'),
 };
 
 export type RequestName = keyof typeof signals;

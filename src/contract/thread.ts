@@ -1,10 +1,14 @@
 import type { AgentFacts, Limits } from '../core/agent';
 import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
 import type { Content, Message, Usage } from '../core/message';
-import type { Metrics, Overrides } from '../core/state';
+import type { Metrics, Overrides, ThreadState } from '../core/state';
+import type { Verdict } from '../core/tool';
+import type { RunToolRequest } from './activities';
 
 /** The workflow's type, for `temporal workflow start --type`. */
 export const workflowType = 'agentThread';
+/** The type of the workflow in which a background call runs. */
+export const backgroundType = 'backgroundCall';
 export const defaultTaskQueue = 'longhaul';
 
 /** The input of a thread, as plain JSON. Only `agent` and `input` are required. */
@@ -19,6 +23,21 @@ export interface ThreadInput extends Overrides {
   idleTimeoutMs?: number;
   /** How long a run waits for a worker that has its agent before it fails. Milliseconds; default 5 minutes; 0 means no wait. */
   agentWaitMs?: number;
+  /** Set by `LonghaulClient.reopen` only: the conversation goes on with the state of a closed execution of the same thread. */
+  reopens?: ReopenRequest;
+}
+
+export interface ReopenRequest {
+  /** Temporal's run id of the closed execution. */
+  execution: string;
+  reason?: string;
+  by?: string;
+}
+
+/** What a closed conversation passes on when it is reopened. */
+export interface ClosedThread {
+  input: ThreadInput;
+  state: ThreadState;
 }
 
 /** The result of a thread's workflow. If its run failed, the workflow fails with the code as failure type; if it was cancelled, it is Canceled. */
@@ -36,6 +55,16 @@ export interface ThreadResult {
   reason?: string;
 }
 
+/** The input of a background call's workflow. */
+export interface BackgroundInput {
+  threadId: string;
+  request: RunToolRequest;
+  verdict: Extract<Verdict, { kind: 'run' }>;
+  /** As in the agent's facts and in the thread's input. */
+  takeoverMs?: number;
+  agentWaitMs?: number;
+}
+
 export interface StatusView {
   threadId: string;
   agent: string;
@@ -43,6 +72,8 @@ export interface StatusView {
   mode: 'one-shot' | 'conversation';
   /** Present while the thread is paused. */
   paused?: { reason: string; by?: string };
+  /** The thread accepts no more messages. */
+  closed: boolean;
   /** `idle`: a conversation between runs. */
   status: RunStatus | 'idle';
   runId: string | null;
@@ -55,6 +86,8 @@ export interface StatusView {
   costUsd: number;
   /** The share of the model's context window that is left, from 0 to 100; null if it is not known. */
   contextLeftPercent: number | null;
+  /** The agent's plan as text, if it has made one with the tool `update_plan`. */
+  plan?: string;
   /** The `seq` of the newest event. */
   seq: number;
   facts: AgentFacts | null;

@@ -2,6 +2,11 @@ import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { ToolStrategy } from './tool';
 
+/** Whether a value can be the name of an agent. */
+export function isAgentName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9_.-]{1,64}$/.test(name);
+}
+
 /** `provider/model`, or a bare model name. In a list, each next model is a fallback for failures that may be specific to the one before it. */
 export type ModelChoice = string | readonly string[];
 
@@ -141,6 +146,11 @@ export interface AgentFacts {
    * what was shown. Unset in runs that began with earlier code.
    */
   judgesDecisions?: true;
+  /**
+   * Background calls run in workflows of their own, so that the thread may continue as new meanwhile. Unset in runs that began with earlier
+   * code: they run in activities, which the thread waits for.
+   */
+  ownBackground?: true;
   /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
   /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */

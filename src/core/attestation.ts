@@ -15,6 +15,8 @@ export type SignableRequest = { name: 'approve'; content: DecisionRequest } | { 
 
 export interface SignedIn {
   threadId: string;
+  /** The thread's agent. Another agent's tool of the same name may do something else. */
+  agent: string;
   /** The run's id, which tells the thread from an earlier one with the same thread id. */
   runId: string;
   /** The call that waits for an approval, if the request decides about one. */
@@ -58,14 +60,14 @@ export interface ApprovalStatement extends Omit<SignedIn, 'call'> {
 export const statementVersion = 'longhaul-decision-1';
 
 /**
- * Returns the text that is signed: thread, run and call, who decides, and the exact decision. Contents that may be large are included as the
+ * Returns the text that is signed: thread, agent, run and call, who decides, and the exact decision. Contents that may be large are included as the
  * SHA-256 of their JSON with sorted keys. The signer and the verifier each build the statement from their own data, so neither trusts the other's.
  */
 export function statementOf({ name, content }: SignableRequest, at: SignedIn, sha256: (text: string) => string): string {
-  const { threadId, runId, call } = at;
+  const { threadId, agent, runId, call } = at;
   const hash = (value: unknown) => hashOfValue(value, sha256);
   const what = name === 'approve' ? decided(content, call, hash) : submitted(content, hash);
-  return sortedJson({ version: statementVersion, request: name, threadId, runId, by: content.by, ...what }) as string;
+  return sortedJson({ version: statementVersion, request: name, threadId, agent, runId, by: content.by, ...what }) as string;
 }
 
 /** How a statement contains a value that may be large: `sha256:` and the hash of its JSON with sorted keys. */

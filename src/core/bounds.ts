@@ -8,8 +8,12 @@
  * `Chars` are UTF-16 code units. `Bytes` are bytes of UTF-8 JSON, with escaped characters counted in their escaped form.
  */
 export const bounds = {
+  /** Calls of a thread that run in the background at the same time. Its state has an entry for each. */
+  backgroundCalls: 100,
   /** A result of an activity. Events and queries, which are payloads too, contain it together with other data. */
   resultBytes: 1_500_000,
+  /** The state of a closed conversation that is reopened. */
+  carriedBytes: 1_900_000,
   /** An answer of the model. Less than half a payload, because the event that ends a run contains its text twice. */
   answerBytes: 800_000,
   /** An agent's facts, which are part of the thread's state. */

@@ -105,6 +105,17 @@ export function checkGivenId(what: string, id: unknown): string | undefined {
   return typeof id === 'string' && id.trim() !== '' ? undefined : `${what} is blank`;
 }
 
+/** Returns what is wrong with fields that must be short texts, or undefined. */
+export function checkWords(words: Record<string, unknown>): string | undefined {
+  for (const [name, value] of Object.entries(words)) {
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'string') return `\`${name}\` must be a string; it is ${show(value)}`;
+    const max = name === 'reason' ? bounds.wordsChars : bounds.nameChars;
+    if (value.length > max) return `\`${name}\` has ${value.length} characters; at most ${max}`;
+  }
+  return undefined;
+}
+
 /** Returns an error if a value is nested too deeply, or undefined. */
 export function checkDepth(what: string, value: unknown): string | undefined {
   return isDeeperThan(value, bounds.jsonDepth) ? tooDeep(what) : undefined;

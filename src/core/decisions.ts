@@ -1,13 +1,13 @@
 import type { AgentFacts } from './agent';
 import { bounds } from './bounds';
 import { findCall } from './calls';
-import { checkName, show } from './check-input';
+import { checkName, checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
 import { isObject } from './json';
 import { checkPerson, cleanName, earlierNames, sameName } from './people';
 import { type Refusal, type RefusalCode, refusal } from './refusal';
-import { checkWords, type DecisionRequest, type SubmitRequest } from './requests';
+import type { DecisionRequest, SubmitRequest } from './requests';
 import { activeRun, type CallState, type ThreadState } from './state';
 import { type AskPolicy, type ToolOutput, toContent } from './tool';
 import { askPolicyOf, checkedCall } from './views';

@@ -42,6 +42,7 @@ function blocksOf(state: ThreadState, chars: number): Markdown[] {
     ...running(state),
     ...(run?.draft ? [markdown`The model is writing`] : []),
     ...lastWords(state),
+    ...(state.plan === undefined ? [] : [markdown`Plan:`, Markdown.block(excerpt(state.plan, Math.max(200, Math.min(2_000, chars))))]),
     markdown`Task:`,
     Markdown.block(excerpt(firstInput(state), Math.max(200, Math.min(1_000, chars)))),
     facts(state),

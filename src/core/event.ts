@@ -150,6 +150,8 @@ export interface DurableEventData {
   'thread.message.superseded': { messageId: string; message: Message; reason: string };
   /** A conversation accepts no more messages. */
   'thread.closed': { reason: 'requested' | 'idle' | 'cancelled' };
+  /** A closed conversation accepts messages again. */
+  'thread.reopened': { reason?: string; by?: string };
   /** A request was accepted that changes nothing yet: the transcript is shortened at the next turn, the run is cancelled when it begins. */
   'agent.request.accepted': { request: string; reason?: string; by?: string };
   /** A signal was rejected. It changed nothing. */
@@ -165,6 +167,8 @@ export interface DurableEventData {
     bytes: number;
     /** The message that replaced the dropped ones, if a model summarized them. */
     summary?: UserMessage;
+    /** The reference of the stored text of what the summary replaced, with which the model can read and search it. */
+    archiveRef?: string;
     /** What the summary cost. */
     spent?: SpentOnCall;
     /** Who requested it, and why, if someone did. */
@@ -315,6 +319,8 @@ export interface PendingCall extends AskDetails {
   votes?: string[];
   /** Only a signed answer counts. */
   signed?: true;
+  /** The thread's agent, where a client returns the call. */
+  agent?: string;
 }
 
 export type EventData = DurableEventData & EphemeralEventData;

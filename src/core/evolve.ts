@@ -4,15 +4,26 @@ import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
 import { nextBackOff, sizeAfter } from './context/budget';
 import { bytesOf } from './context/carry';
+import { archivesWith } from './context/summary';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus } from './event';
 import { strip } from './log';
 import { addUsage, type Message, noUsage, textOf, toolCallsOf, type Usage } from './message';
 import { measure } from './metrics';
+import { planOf } from './plan';
 import { noteReceipt } from './receipts';
 import { noteRequest, type RequestMark } from './request-ids';
 import { workedMs } from './spent';
-import { type AskState, type CallState, isOver, type Overrides, type RunState, type SentBack, type ThreadState } from './state';
+import {
+  type AskState,
+  type BackgroundCall,
+  type CallState,
+  isOver,
+  type Overrides,
+  type RunState,
+  type SentBack,
+  type ThreadState,
+} from './state';
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
 import { unreachable } from './unreachable';
@@ -36,6 +47,8 @@ export interface Extra {
   sentBack?: keyof SentBack;
   /** With a requested approval: its policy, if it is not the tool's own. */
   approval?: AskPolicy;
+  /** With the placeholder of a background call that runs in a workflow of its own. */
+  background?: Pick<BackgroundCall, 'workflowId' | 'sentId'>;
   /** With a call's outcome: the tool requests that the run is suspended. */
   suspend?: Suspension;
   /** Number of errors in a row, by the hook's id. */
@@ -117,7 +130,7 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return changeCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed':
       if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
-      return executed(state, event);
+      return executed(state, event, extra);
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
       return queue(state, event);
@@ -151,6 +164,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       return;
     case 'thread.closed':
       state.closed = true;
+      return;
+    case 'thread.reopened':
+      state.closed = false;
       return;
     case 'thread.context.compaction.started':
       // A request that arrives while the model writes the summary is another one.
@@ -255,7 +271,8 @@ function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.co
   state.epoch += 1;
   if (!data.summary) return;
   const { backOff: _, ...rest } = context ?? {};
-  state.context = { ...rest, ...(retained && { retained }) };
+  const archives = data.archiveRef ? archivesWith(context, data.archiveRef) : context?.archives;
+  state.context = { ...rest, ...(retained && { retained }), ...(archives && { archives }) };
 }
 
 /** Keeps the messages that a compaction replaces, for readers. */
@@ -414,7 +431,7 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
   });
 }
 
-function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>): void {
+function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.execution.completed'>, extra: Extra): void {
   const { run } = state;
   const { toolCallId, name, messageId, status, output, outputRef, error, durationMs, attempts, background } = data;
   const verdict = findCall(run, toolCallId)?.verdict;
@@ -422,7 +439,9 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
   if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
   if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
   if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
-  if (background) state.background.push({ id: toolCallId, name });
+  if (background) state.background.push({ id: toolCallId, name, ...extra.background });
+  const plan = planOf(name, status, output);
+  if (plan !== undefined) state.plan = plan;
   const outcome = {
     status,
     content: output,

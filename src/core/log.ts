@@ -118,6 +118,7 @@ const references: { [T in DurableEventType]: Reference<T> } = {
   'agent.hook.completed': plain,
   'thread.message.superseded': plain,
   'thread.closed': plain,
+  'thread.reopened': plain,
   'agent.request.accepted': plain,
   'agent.request.rejected': plain,
   'thread.context.compaction.started': plain,

@@ -1,5 +1,5 @@
 import { bounds } from './bounds';
-import { checkInput, show } from './check-input';
+import { checkInput, checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
 import type { Delivery } from './event';
@@ -170,7 +170,10 @@ function whyNotTaken(
 ): Refusal | undefined {
   const { threadId, queue } = state;
   if (state.closed || isAtEnd(state)) {
-    return refusal(`thread "${threadId}" is closed to new messages; start a new thread`, 'thread-closed');
+    return refusal(
+      `thread "${threadId}" is closed to new messages; start a new thread, or reopen it once its run has ended, if it is a conversation`,
+      'thread-closed',
+    );
   }
   if (delivery === 'after-run' && state.mode === 'one-shot') {
     return refusal(
@@ -215,15 +218,4 @@ const measured = new WeakMap<object, number>();
 
 function withoutUndefined(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
-}
-
-/** Returns what is wrong with fields that must be short texts, or undefined. */
-export function checkWords(words: Record<string, unknown>): string | undefined {
-  for (const [name, value] of Object.entries(words)) {
-    if (value === undefined || value === null) continue;
-    if (typeof value !== 'string') return `\`${name}\` must be a string; it is ${show(value)}`;
-    const max = name === 'reason' ? bounds.wordsChars : bounds.nameChars;
-    if (value.length > max) return `\`${name}\` has ${value.length} characters; at most ${max}`;
-  }
-  return undefined;
 }

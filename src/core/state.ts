@@ -115,6 +115,16 @@ export interface RunState extends Omit<Spent, 'turns'> {
   suspension?: SuspensionState;
 }
 
+/** A call that runs in the background. */
+export interface BackgroundCall {
+  id: string;
+  name: string;
+  /** The workflow that runs it. Absent: an activity of this execution does. */
+  workflowId?: string;
+  /** The id by which the model knows the call. */
+  sentId?: string;
+}
+
 /** Settings of a thread or a run that replace those of its agent. */
 export interface Overrides {
   model?: ModelChoice;
@@ -178,6 +188,8 @@ export interface ContextState {
   measured?: ContextMeasure;
   /** Facts that every later summary repeats word for word, oldest first. */
   retained?: string[];
+  /** References of the stored texts that summaries replaced, oldest first. */
+  archives?: string[];
   /** After summaries that failed: how many in a row, and until which turn of the thread none is made. */
   backOff?: { failures: number; untilTurn: number };
 }
@@ -209,6 +221,8 @@ export interface ThreadState {
   /** Totals of all runs before `run`. */
   before: Spent & { workedMs: number };
   metrics: Metrics;
+  /** The agent's plan, as the tool `update_plan` returned it last. */
+  plan?: string;
   /** Limits of the thread that people raised, with their new values. */
   extended?: Limits;
   /** Set while the thread is paused. */
@@ -229,7 +243,7 @@ export interface ThreadState {
   /** Messages that compactions of this execution replaced, as they were, oldest first. Continue-as-new does not pass them on. */
   archived?: Message[];
   /** Calls that run in the background. */
-  background: { id: string; name: string }[];
+  background: BackgroundCall[];
   /** The log of this execution of the workflow. Earlier events are in the earlier executions. */
   log: LogRecord[];
   nextSeq: number;

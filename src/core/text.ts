@@ -37,23 +37,6 @@ export function grownText(text: string, piece: string, max: number): string {
   return whole.length > 2 * max ? whole.slice(-max) : whole;
 }
 
-/** Number of lines of a text in UTF-8. A line break at the end begins no further line. */
-export function countLines(text: Uint8Array): number {
-  let lines = 0;
-  // Looking for the next line break from each one would take a hundred times as long if there are millions.
-  for (let i = 0; i < text.length; i++) if (text[i] === newline) lines += 1;
-  return text.length > 0 && text[text.length - 1] !== newline ? lines + 1 : lines;
-}
-
-/** The position at which a line begins, counted from 1; undefined if there are not that many. */
-export function startOfLine(text: Uint8Array, number: number): number | undefined {
-  let at = 0;
-  for (let line = 1; line < number && at < text.length; at++) if (text[at] === newline) line += 1;
-  return at < text.length ? at : undefined;
-}
-
-const newline = 0x0a;
-
 /** Number of bytes of a text as UTF-8 JSON, without its quotes. */
 export function jsonBytes(text: string): number {
   return utf8Length(JSON.stringify(text)) - 2;

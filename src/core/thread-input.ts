@@ -1,6 +1,6 @@
 import { type AtLimit, limitNames, type ModelSettings } from './agent';
 import { bounds } from './bounds';
-import { checkDepth, checkInput, checkName, show } from './check-input';
+import { checkDepth, checkInput, checkName, checkWords, show } from './check-input';
 import { bytesOf } from './context/carry';
 import { isObject } from './json';
 
@@ -9,7 +9,7 @@ export function checkThreadInput(input: unknown): string | undefined {
   const tooDeep = checkDepth('what the thread is started with', input);
   if (tooDeep) return tooDeep;
   if (!isObject(input)) return `a thread is started with { agent, input }; it was given ${show(input)}`;
-  const { agent, mode, idleTimeoutMs, agentWaitMs } = input;
+  const { agent, mode, idleTimeoutMs, agentWaitMs, reopens } = input;
   if (typeof agent !== 'string' || agent.trim() === '') return `agent must be the name of an agent; it is ${show(agent)}`;
   const wrong = checkName('agent', agent) ?? checkInput(input.input);
   if (wrong) return wrong;
@@ -19,7 +19,17 @@ export function checkThreadInput(input: unknown): string | undefined {
     return `idleTimeoutMs must be a whole number of milliseconds, at most ${longestIdleMs} (ten years; 0 is for ever); it is ${show(idleTimeoutMs)}`;
   if (agentWaitMs !== undefined && !(isCount(agentWaitMs) && agentWaitMs <= longestAgentWaitMs))
     return `agentWaitMs must be a whole number of milliseconds, at most ${longestAgentWaitMs} (30 days; 0 is not at all); it is ${show(agentWaitMs)}`;
+  if (reopens !== undefined) return checkReopens(reopens);
   return unknownKey(input, ['agent', 'input', 'mode', 'idleTimeoutMs', 'agentWaitMs', ...overrideKeys]) ?? checkOverrides(input);
+}
+
+function checkReopens(reopens: unknown): string | undefined {
+  if (!isObject(reopens)) return `reopens must be { execution }; it is ${show(reopens)}`;
+  const { execution, reason, by } = reopens;
+  if (typeof execution !== 'string' || execution.trim() === '' || execution.length > bounds.nameChars) {
+    return `reopens.execution must be Temporal's run id of a closed execution of the thread; it is ${show(execution)}`;
+  }
+  return checkWords({ reason, by }) ?? unknownKey(reopens, ['execution', 'reason', 'by'], 'reopens.');
 }
 
 /** Bounded, because each model may use all its retries before the next one is tried. */

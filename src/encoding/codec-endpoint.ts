@@ -15,10 +15,14 @@ export interface CodecEndpointOptions {
 /** The most bytes of a request's body: a page of history may be as large as the server's largest message, and base64 adds a third. */
 const mostBytes = 192 * 1024 * 1024;
 
+/** The most bytes of the data of the payloads in an answer: a small payload may be compressed. */
+const mostAnswerBytes = 128 * 1024 * 1024;
+
 /** Handles the requests of Temporal's remote codec protocol: `POST /encode` and `POST /decode`, with a JSON list of payloads. */
 export function codecEndpoint(options: CodecEndpointOptions): RequestListener {
   return (request, response) => {
     answer(request, response, options).catch((error: Error) => {
+      if (response.headersSent) return void response.destroy();
       const status = error instanceof Refusal ? error.status : 500;
       // What is left of the body is not read.
       if (!request.complete) response.setHeader('connection', 'close');
@@ -93,18 +97,37 @@ async function encode(payloads: Payload[], { codecs }: CodecEndpointOptions): Pr
   return encoded;
 }
 
-/** A payload that can't be decoded is returned as it is, so that one lost key does not hide the other payloads. Rejects if none can be decoded. */
+/**
+ * A payload that can't be decoded is returned as it is, so that one lost key does not hide the other payloads. Rejects if none can be decoded, or if
+ * they become too large together. Decodes them one after another, so that no more is in memory than is answered.
+ */
 async function decode(payloads: Payload[], { codecs }: CodecEndpointOptions): Promise<Payload[]> {
-  const results = await Promise.allSettled(
-    payloads.map(async (payload) => {
-      let decoded = [payload];
-      for (const codec of [...codecs].reverse()) decoded = await codec.decode(decoded);
-      return decoded[0] ?? payload;
-    }),
-  );
-  const [first] = results;
-  if (first?.status === 'rejected' && results.every(({ status }) => status === 'rejected')) throw new Refusal(400, first.reason.message);
-  return results.map((result, i) => (result.status === 'fulfilled' ? result.value : (payloads[i] as Payload)));
+  const decoded: Payload[] = [];
+  const errors: Error[] = [];
+  let bytes = 0;
+  for (const payload of payloads) {
+    const one = await decodeOne(payload, codecs).catch((error: Error) => {
+      errors.push(error);
+      return payload;
+    });
+    bytes += one.data?.length ?? 0;
+    if (bytes > mostAnswerBytes) {
+      throw new Refusal(
+        413,
+        `The payloads have more than ${mostAnswerBytes} bytes when they are decoded. Send fewer of them in one request.`,
+      );
+    }
+    decoded.push(one);
+  }
+  const [first] = errors;
+  if (first && errors.length === payloads.length) throw new Refusal(400, first.message);
+  return decoded;
+}
+
+async function decodeOne(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
+  let decoded = [payload];
+  for (const codec of [...codecs].reverse()) decoded = await codec.decode(decoded);
+  return decoded[0] ?? payload;
 }
 
 /** A payload in the JSON of protocol buffers: bytes are base64. */
@@ -138,5 +161,7 @@ function pathOf({ url = '' }: IncomingMessage): string {
 
 function send(response: ServerResponse, status: number, body?: object): void {
   if (!body) return void response.writeHead(status).end();
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(JSON.stringify(body));
+  // Before the head is written, because it throws if the text is too long.
+  const json = JSON.stringify(body);
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(json);
 }

@@ -12,11 +12,14 @@ const leastBytes = 256;
 /** A larger payload is compressed and decompressed in another thread. */
 const mostBytesHere = 32 * 1024;
 
+/** The largest payload that is compressed and decompressed. A server accepts 2 MiB. */
+const mostBytes = 4 * 1024 * 1024;
+
 /**
- * The largest payload that is compressed and decompressed, so that a small one can't fill the memory. It is above what a server accepts in a message,
- * uncompressed.
+ * A payload is at most this many times as large as its compressed form, so that a client that sends a few megabytes can't fill the memory of workers.
+ * What could be compressed more is padded; zlib ignores what follows the end of its data.
  */
-const mostBytes = 32 * 1024 * 1024;
+const mostTimes = 10;
 
 /**
  * Compresses payloads, if `compresses` is set and it makes them smaller. Decompresses in any case. One that can't be decompressed is left as it is, and
@@ -34,14 +37,18 @@ async function compressed(payload: Payload): Promise<Payload> {
   if (bytes < leastBytes || bytes > mostBytes) return payload;
   const plain = serializePayload(payload);
   const data = plain.length > mostBytesHere ? await deflateAside(plain) : deflateSync(plain);
-  return data.length < plain.length ? { metadata: { encoding: utf8(encoding) }, data } : payload;
+  if (data.length >= plain.length) return payload;
+  return {
+    metadata: { encoding: utf8(encoding) },
+    data: Buffer.concat([data], Math.max(data.length, Math.ceil(plain.length / mostTimes))),
+  };
 }
 
 async function decompressed(payload: Payload): Promise<Payload> {
   if (encodingOf(payload) !== encoding) return payload;
   const data = payload.data ?? new Uint8Array();
   // The metadata comes on top of the data.
-  const options = { maxOutputLength: mostBytes + 64 * 1024 };
+  const options = { maxOutputLength: Math.max(1, Math.min(mostBytes + 64 * 1024, data.length * mostTimes)) };
   try {
     return parsePayload(data.length > mostBytesHere / 4 ? await inflateAside(data, options) : inflateSync(data, options));
   } catch (error) {

@@ -29,7 +29,7 @@ const fetchesAtOnce = 8;
 
 /**
  * Replays the histories of threads from Temporal against the workflow code of this installation. If a thread continued as new, all executions of its
- * chain are replayed.
+ * chain are replayed, and so are the workflows of its background calls.
  * @throws LonghaulError `invalid-input` (the server did not understand the query), `unreachable`, `namespace-not-found`
  */
 export function replayThreads(options: ReplayThreadsOptions): Promise<ReplayReport> {
@@ -106,10 +106,12 @@ async function read({ temporal }: LonghaulClient, workflowId: string, runId: str
   }
 }
 
-/** The previous execution, if this one continues one, and the next, if it continued as new. */
+/** The previous execution, if this one continues one, the next, if it continued as new, and those of the background calls that it started. */
 function neighboursOf({ workflowId, history }: { workflowId: string; history: History }): Execution[] {
   const events = history.events ?? [];
   const before = events[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
   const after = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
-  return [before, after].flatMap((runId) => (runId ? [{ workflowId, runId }] : []));
+  const calls = events.map((event) => event.childWorkflowExecutionStartedEventAttributes?.workflowExecution);
+  const all = [{ workflowId, runId: before }, { workflowId, runId: after }, ...calls];
+  return all.flatMap((one) => (one?.workflowId && one.runId ? [{ workflowId: one.workflowId, runId: one.runId }] : []));
 }

@@ -9,7 +9,7 @@ import {
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import { threadSinks } from '../activities/steps/running-steps';
-import { workflowType } from '../contract/thread';
+import { backgroundType, workflowType } from '../contract/thread';
 import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import { dataConverter, packagedBundle, workflowBundleOptions } from '../workflow-bundle';
 import { type History, type RecordedHistory, runIdOf, writeHistoryFile } from './history-file';
@@ -161,7 +161,7 @@ function whyNot({ events }: History): string | undefined {
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
   if (!started) return 'its first event is missing; a history is replayed from its beginning';
   const type = started.workflowType?.name;
-  if (type !== workflowType) return `it is of workflow type "${type}", not of "${workflowType}"`;
+  if (type !== workflowType && type !== backgroundType) return `it is of workflow type "${type}", not of "${workflowType}"`;
   const decided = events?.some((event) => event.workflowTaskCompletedEventAttributes || event.workflowTaskFailedEventAttributes);
   return decided ? undefined : 'no worker has begun it';
 }

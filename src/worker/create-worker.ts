@@ -164,7 +164,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     transcripts: new TranscriptCache(transcriptCacheSize),
     workspace,
     dependencies,
-    ...(artifacts && { artifacts, outputTools: createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) }),
+    ...(artifacts && { artifacts, outputTools: createOutputTools((...asked) => artifacts.use(...asked)) }),
     takeoverMs,
     ...(liveTextMs !== undefined && { liveTextMs }),
     searchAttributes: registered,

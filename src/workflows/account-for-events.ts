@@ -13,8 +13,10 @@ type Range = readonly [number, number];
 const betweenTasks = 3;
 
 /** Events in history that a job stands for: a range, if history may contain the job's cause in more than one form. */
-function eventsOfJob({ resolveActivity, fireTimer, signalWorkflow, cancelWorkflow }: Job): Range {
-  if (fireTimer || signalWorkflow || cancelWorkflow) return [1, 1];
+function eventsOfJob(job: Job): Range {
+  const { resolveActivity, fireTimer, signalWorkflow, cancelWorkflow } = job;
+  const ofChild = job.resolveChildWorkflowExecutionStart ?? job.resolveChildWorkflowExecution ?? job.resolveRequestCancelExternalWorkflow;
+  if (fireTimer || signalWorkflow || cancelWorkflow || ofChild) return [1, 1];
   return resolveActivity ? eventsOfResult(resolveActivity.result) : [0, 0];
 }
 

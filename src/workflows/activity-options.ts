@@ -59,6 +59,19 @@ export const runHooksOptions: StepOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '10s', maximumAttempts: attemptsAtOnce },
 };
 
+/** It replays the closed execution, on any worker that takes the query. Whatever else fails may pass: a thread that is not read is lost. */
+export const readClosedOptions: ActivityOptions = {
+  startToCloseTimeout: '60s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s', nonRetryableErrorTypes: [failureTypes.tooLarge] },
+};
+
+/** It only waits, for as long as the call takes, and begins again on another worker if its own is lost. Each heartbeat may be billed. */
+export const awaitCallOptions: ActivityOptions = {
+  startToCloseTimeout: '30 days',
+  heartbeatTimeout: '60s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+};
+
 export const rememberRulesOptions: ActivityOptions = {
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', maximumAttempts: 5 },

@@ -8,7 +8,7 @@ import { type AssistantMessage, textOf, toolCallsOf, withText, wordsOf } from '.
 import { activeRun, type RunState, stepIdOf, waiting } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { askModels } from './ask-model';
-import { awaitBackground } from './background';
+import { awaitBackground, awaitsBackground, followBackground } from './background';
 import type { ModelResult } from './call-model';
 import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
 import { sumUp } from './closing-words';
@@ -18,6 +18,7 @@ import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { compactAsRequested, isShorteningDue, shorten } from './make-room';
 import { afterModel, beforeModel } from './model-hooks';
+import { reopenThread } from './reopen';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
 import { runCalls } from './run-calls';
@@ -43,8 +44,9 @@ export async function agentThread(input: ThreadInput, carried?: unknown): Promis
   // Checked only when the thread begins: a later release with stricter checks must not end a thread that an earlier release accepted.
   const wrong = carried === undefined ? (decodeFailureOf(input) ?? checkThreadInput(input)) : checkCarried();
   if (wrong) throw ApplicationFailure.nonRetryable(`The thread was not started: ${wrong}`, failureTypes.invalidInput);
-  const thread = openThread(input, carried);
+  const thread = carried === undefined && input.reopens ? await reopenThread(input.reopens) : openThread(input, carried);
   handleRequests(thread);
+  followBackground(thread);
 
   for (;;) {
     const arrived = await nextInput(thread);
@@ -105,7 +107,14 @@ async function takeTurns(thread: ThreadContext): Promise<RunEnd | 'carry-over'> 
     const calling = run.calls.some((call) => call.phase !== 'done');
     if (!calling && shouldCarryOver(thread, 'between turns')) return 'carry-over';
     // A run that an earlier execution left suspended waits for its reply; open calls of the last answer come before a new turn.
-    const end = await (run.status === 'suspended' ? awaitReply(thread) : calling ? finishCalls(thread) : takeTurn(thread));
+    const end = await (run.status === 'suspended'
+      ? awaitReply(thread)
+      : calling
+        ? finishCalls(thread)
+        : // An earlier execution left it so.
+          awaitsBackground(state) && waiting(state).length === 0
+          ? accept(thread)
+          : takeTurn(thread));
     // A cancel that was accepted while the last step completed normally still applies.
     throwIfCancelled();
     if (end) return end !== 'carry-over' && end.type === 'incomplete' && end.summarize ? sumUp(thread, end) : end;
@@ -221,9 +230,9 @@ async function sendBack(thread: ThreadContext, { prompt, count, waitMs }: SendBa
 }
 
 /** Ends the run, because the model is done, unless messages arrived meanwhile or a hook wants more work. Waits for background calls first. */
-async function accept(thread: ThreadContext): Promise<RunEnd | undefined> {
+async function accept(thread: ThreadContext): Promise<RunEnd | 'carry-over' | undefined> {
   const { state } = thread;
-  if (state.background.length > 0) await awaitBackground(thread);
+  if (state.background.length > 0 && (await awaitBackground(thread)) === 'carry-over') return 'carry-over';
   if (waiting(state).length > 0) return undefined;
   const { sentBack } = runOf(state);
   if (hasHook(thread, 'check:completion') && sentBack.completion < (state.facts?.completionChecks ?? 1)) {

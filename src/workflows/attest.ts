@@ -26,7 +26,7 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { name, content } = request;
   const run = activeRun(state);
   const call = name === 'approve' ? findCall(run, content.toolCallId) : undefined;
-  const asked = { runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
+  const asked = { agent: state.agent, runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>
     verifyDecision(asked).catch((error: { cause?: Error }) =>

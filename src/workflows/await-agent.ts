@@ -1,7 +1,14 @@
 import { ActivityFailure, ApplicationFailure, sleep } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
+import type { ThreadInput } from '../contract/thread';
 import { activityEvents, grow } from './growth';
 import type { ThreadContext } from './thread-context';
+
+export interface AgentWait {
+  input: Pick<ThreadInput, 'agentWaitMs'>;
+  /** Whether steps may be dispatched eagerly to the worker that holds the workflow. */
+  eager: boolean;
+}
 
 /** Long enough for a rolling deploy to bring a worker that has the agent. */
 export const defaultAgentWaitMs = 5 * 60_000;
@@ -26,7 +33,7 @@ export function saysSearchable({ cause }: ActivityFailure): boolean {
  * passed. From here on the thread's steps go through the task queue. Eager dispatch to the worker that holds the thread is quicker, but
  * they might then never reach another worker.
  */
-export function agentPauses(thread: ThreadContext): () => number | undefined {
+export function agentPauses(thread: AgentWait): () => number | undefined {
   thread.eager = false;
   const waitMs = thread.input.agentWaitMs ?? defaultAgentWaitMs;
   const since = Date.now();

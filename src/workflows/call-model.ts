@@ -19,6 +19,7 @@ import { closingSummary, compactionSummary, modelSummary } from '../core/views';
 import { addWaste } from '../core/waste';
 import { callModelOptions } from './activity-options';
 import { tellCompactions } from './compaction';
+import { heldBack } from './gates';
 import { hasHook } from './hooks';
 import { scheduleStep } from './schedule-step';
 import type { ThreadContext } from './thread-context';
@@ -74,6 +75,8 @@ export async function requestAnswer(
         // An `await` without a promise would change the order of commands of runs that began with earlier code.
         if (!(typeof made === 'object' ? await made : made)) throw error;
         if (hasHook(thread, 'on:compaction')) await tellCompactions(thread);
+        // A pause may have been requested during the call that was rejected.
+        if (state.paused) await heldBack(thread);
       }
     }
   }

@@ -1,7 +1,7 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { ThreadResult } from '../contract/thread';
+import type { ClosedThread, ThreadResult } from '../contract/thread';
 import { bytesOf, fit } from '../core/context/carry';
-import type { ThreadState } from '../core/state';
+import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { agentThread } from './agent-thread';
 import { isGrown } from './growth';
@@ -15,17 +15,22 @@ const carryBytes = 1_600_000;
 const leastTranscript = 100_000;
 
 /**
- * Whether the thread is to continue as new: this execution has written enough history, and nothing would be lost. Background calls and requests
- * that are still being handled would be lost, so the thread waits for them first.
+ * Whether the thread is to continue as new: this execution has written enough history, and nothing would be lost. Requests that are still being
+ * handled, background calls that are about to start, and those that run in activities would be lost, so the thread waits for them first.
  */
-export function shouldCarryOver({ state, growth }: ThreadContext, when: 'idle' | 'between turns'): boolean {
-  if (!isGrown(growth, state) || state.background.length > 0 || !allHandlersFinished()) return false;
+export function shouldCarryOver({ state, growth, starting }: ThreadContext, when: 'idle' | 'between turns'): boolean {
+  if (!isGrown(growth, state) || starting > 0 || state.background.some(isActivity) || !allHandlersFinished()) return false;
   const { log, run } = state;
   // While the run waits, its calls are carried over as they are. Between turns they are messages, which can be shortened.
   const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
   // An execution completes at least one model call, whatever the thresholds are: otherwise the thread would make no progress.
   const gotOn = when === 'idle' || log.some(({ type }) => type === 'thread.message.completed');
   return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
+}
+
+/** An activity does not outlive the execution that scheduled it. */
+function isActivity({ workflowId }: BackgroundCall): boolean {
+  return workflowId === undefined;
 }
 
 /** Size of everything that can't be shortened, without calls: between turns they are messages. */
@@ -49,6 +54,18 @@ export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
   // As messages, the results of the last turn can be shortened like any other; as outcomes they can't. If calls still wait, all results
   // stay outcomes, because results join the transcript in the order of the calls.
   if (state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
+  // The first message is already in the carried state. The next execution reads only settings from its input.
+  return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, stateToCarry(state));
+}
+
+/** What a closed conversation passes on to the execution that reopens it: the same as at continue-as-new. Changes nothing. */
+export function closedThread({ state, input }: ThreadContext): ClosedThread {
+  const { archived: _, ...current } = { ...state, log: [] };
+  return { input: { ...input, input: '(reopened)' }, state: stateToCarry(JSON.parse(JSON.stringify(current))) };
+}
+
+/** The state for the next execution, without the log and small enough for a payload. */
+function stateToCarry(state: ThreadState): ThreadState {
   const { archived: _, ...current } = state;
   const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
   const beside = bytesBeside(carried) + bytesOf(carried.run?.calls ?? []);
@@ -59,6 +76,5 @@ export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
     // Recorded in the next execution's log, which begins with it. Readers of this execution still find every message.
     recorder(carried)('thread.context.compacted', { reason: 'carry-over', ...counts }, { transcript });
   }
-  // The first message is already in the carried state. The next execution reads only settings from its input.
-  return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, carried);
+  return carried;
 }

@@ -17,6 +17,9 @@ export const activityEvents = 6;
 /** Events counted for one request: a signal, or an update accepted and completed, and the three events of its workflow task. */
 export const requestEvents = 5;
 
+/** Events counted for one background call: initiated, started and completed, and the three events of the workflow task after each of the last two. */
+export const backgroundEvents = 9;
+
 /**
  * Far below the limits of a server, which terminates an execution at 51,200 events or 50 MB, and accepts 10,000 signals and 2,000 updates. A worker
  * that does not have a thread must replay its whole execution within one workflow task of 5 s, also on a slow machine.
@@ -37,7 +40,7 @@ export function isGrown(growth: Growth, state: ThreadState): boolean {
 /** An execution that has written this many times the carry-over threshold refuses requests that can be sent again. */
 const overgrown = 8;
 
-/** Whether carry-over has been overdue for long, because background calls or a steady stream of requests prevented it. */
+/** Whether carry-over has been overdue for long, because a steady stream of requests prevented it. */
 export function isOvergrown(growth: Growth, state: ThreadState): boolean {
   return isGrown({ events: growth.events / overgrown, bytes: growth.bytes / overgrown }, state);
 }

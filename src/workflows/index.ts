@@ -1,2 +1,3 @@
 /** The workflows that the worker registers, and nothing else. */
 export { agentThread } from './agent-thread';
+export { backgroundCall } from './background-call';

@@ -9,10 +9,12 @@ import { receiptOf } from '../core/receipts';
 import { remaining } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
+import { closedThread } from './carry-over';
 import type { ThreadContext } from './thread-context';
 
 /** Registers the thread's queries. They change nothing. */
-export function answerQueries({ state }: ThreadContext): void {
+export function answerQueries(thread: ThreadContext): void {
+  const { state } = thread;
   setHandler(queries.events, (payload) => {
     const asked = readQuery('events', payload, ['from', 'limit']);
     const from = count(asked.from, 'from', 1);
@@ -27,6 +29,7 @@ export function answerQueries({ state }: ThreadContext): void {
     model: inForce(state).model ?? null,
     mode: state.mode,
     ...(state.paused && { paused: { reason: state.paused.reason, ...(state.paused.by && { by: state.paused.by }) } }),
+    closed: state.closed,
     status: threadStatus(state),
     runId: state.run?.id ?? null,
     turn: state.run?.turn ?? 0,
@@ -36,6 +39,7 @@ export function answerQueries({ state }: ThreadContext): void {
     remaining: remaining(state, Date.now()),
     costUsd: costOf(state),
     contextLeftPercent: contextLeft(state),
+    ...(state.plan !== undefined && { plan: state.plan }),
     seq: state.nextSeq - 1,
     facts: state.facts,
   }));
@@ -55,6 +59,7 @@ export function answerQueries({ state }: ThreadContext): void {
     const { id } = readQuery('receipt', payload, ['id']);
     return receiptOf(state, typeof id === 'string' ? id : refuse(`receipt takes { id }; id is ${show(id)}`)) ?? null;
   });
+  setHandler(queries.closed, () => closedThread(thread));
   setHandler(queries.transcript, (payload) => {
     const asked = readQuery('transcript', payload, ['epoch', 'from', 'length']);
     const [epoch = 0, from = 0, length = 0] = ['epoch', 'from', 'length'].map((name) => count(asked[name] ?? 'missing', name, 0));

@@ -1,19 +1,15 @@
-import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
-import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
+import type { RunToolRequest } from '../contract/activities';
 import { callById, findCall, runOf } from '../core/calls';
 import type { HookAnswer } from '../core/hooks';
 import { stepIdOf } from '../core/state';
-import { type ToolOutcome, toContent, type Verdict } from '../core/tool';
-import { checkedCall, toolSummary } from '../core/views';
-import { runToolOptions, type StepOptions } from './activity-options';
-import { startBackground } from './background';
+import { toContent } from '../core/tool';
+import { checkedCall } from '../core/views';
+import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
-import { scheduleStep } from './schedule-step';
 import type { ThreadContext } from './thread-context';
-
-type Runs = Extract<Verdict, { kind: 'run' }>;
+import { type Runs, runToolStep, type ToolAttempt } from './tool-step';
 
 /** What a call checks between its hooks and its start. */
 export interface CallGate {
@@ -37,12 +33,10 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
   if (gate.isOver() || findCall(run, id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
+  const full = verdict.background && whyFull(state);
+  if (full) return finishCall(thread, id, { status: 'rejected', output: `Error: ${full.message}`, error: full });
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
-  if (verdict.background) {
-    const output = `[${name} goes on in the background; its result will come as a message.]`;
-    finishCall(thread, id, { status: 'success', output, background: true });
-    return startBackground(thread, { id, name }, inBackground(thread, id, verdict));
-  }
+  if (verdict.background) return continueInBackground(thread, { id, name }, { request: requestOf(thread, id, verdict), verdict });
   for (let retries = 0; ; retries++) {
     const { messageId, outcome, cancelled } = await attempt(thread, id, verdict, retries > 0);
     const { content, ...rest } = outcome;
@@ -81,22 +75,18 @@ function whyNotAgain(name: string, { effect }: Runs, retries: number): string | 
 }
 
 /** Schedules the tool's activity. Never rejects. `again`: the call has run, and a hook requests another run. */
-function attempt(
-  thread: ThreadContext,
-  id: string,
-  verdict: Runs,
-  again = false,
-): Promise<Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown }> {
+function attempt(thread: ThreadContext, id: string, verdict: Runs, again: boolean): Promise<ToolAttempt> {
+  return runToolStep(thread, { request: requestOf(thread, id, verdict, again), verdict });
+}
+
+function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = false): RunToolRequest {
   const { state } = thread;
   const call = callOf(thread, id);
   const run = runOf(state);
   const calling = callById(run, id);
   const { editedArguments, editedBy = 'person', approved, signed } = calling;
   const { digest } = approved && state.facts?.judgesDecisions ? checkedCall(calling) : {};
-  const options = runToolOptions(verdict);
-  const { runTool } = proxyActivities<Activities>(options);
-  const summary = toolSummary(call.name, call.arguments);
-  const request: RunToolRequest = {
+  return {
     agent: state.agent,
     runId: run.id,
     call,
@@ -107,27 +97,4 @@ function attempt(
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(verdict.effect === 'once' && { once: true }),
   };
-  const schedule = (timed: StepOptions, asked: RunToolRequest) => runTool.executeWithOptions({ ...timed, summary }, [asked]);
-  return scheduleStep(thread, options, request, schedule).catch((error) => ({
-    outcome: outcomeOfLost(call.name, verdict, error),
-    ...(isCancellation(error) && { cancelled: error }),
-  }));
-}
-
-async function inBackground(thread: ThreadContext, id: string, verdict: Runs): Promise<ToolOutcome> {
-  const { outcome } = await attempt(thread, id, verdict);
-  return outcome;
-}
-
-/** The outcome of a call whose activity failed. */
-function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutcome {
-  if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
-  if (lost && effect === 'once') {
-    const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
-    return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
-  }
-  const message = lost ? `the worker was lost repeatedly while ${name} ran` : (cause?.message ?? (error as Error).message);
-  return { status: 'failed', content: `Error: ${message}`, error: { name: 'ToolInfrastructureError', message } };
 }

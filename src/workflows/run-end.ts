@@ -17,6 +17,7 @@ import type { CancelRequest } from '../core/requests';
 import { stepIdOf, type ThreadState } from '../core/state';
 import { unreachable } from '../core/unreachable';
 import { requestCancelOptions } from './activity-options';
+import { stopBackground } from './background';
 import { halveAsRequested, keepAsRequested, tellCompactions } from './compaction';
 import { skipCalls } from './finish-call';
 import { deliverEvents, hasHook, runHook } from './hooks';
@@ -39,6 +40,7 @@ export async function endRun(thread: ThreadContext, end: RunEnd): Promise<RunEnd
   const run = runOf(state);
   if (state.background.length > 0) {
     thread.scope.cancel();
+    if (state.background.some(({ workflowId }) => workflowId)) await stopBackground(thread);
     await condition(() => state.background.length === 0);
   }
   // The run's opening messages join the transcript even if it ended before its first turn. In the queue they would begin run after run.

@@ -1,11 +1,19 @@
 import { TimeoutType } from '@temporalio/common';
 import { ActivityFailure, ApplicationFailure, sleep, TimeoutFailure } from '@temporalio/workflow';
 import { type EarlierAttempts, failureTypes, type StepProgress } from '../contract/activities';
+import type { AgentFacts } from '../core/agent';
 import { heartbeatTimeoutOf } from '../core/takeover';
 import type { StepOptions } from './activity-options';
-import { agentPauses, isUnknownAgent } from './await-agent';
-import { activityEvents, grow } from './growth';
-import type { ThreadContext } from './thread-context';
+import { type AgentWait, agentPauses, isUnknownAgent } from './await-agent';
+import { activityEvents, type Growth, grow } from './growth';
+
+/** What scheduling a step needs of the workflow that does it: a thread, or a background call. */
+export interface StepContext extends AgentWait {
+  state: { facts: Pick<AgentFacts, 'takeoverMs'> | null };
+  growth: Growth;
+  /** How often heartbeats arrived too late. Each time lengthens the heartbeat timeout of the next steps. */
+  alarms: number;
+}
 
 /** How often a step is scheduled. A few deploys in a row must not end a run; a step whose every attempt kills its worker must. */
 const most = 6;
@@ -22,7 +30,7 @@ const longestTimeoutMs = 60_000;
  * as long, which also applies to the run's next steps. Throws the last error after `most` schedulings, or if another attempt can't help.
  */
 export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
-  thread: ThreadContext,
+  thread: StepContext,
   options: StepOptions,
   request: R,
   schedule: (options: StepOptions, request: R) => Promise<T>,

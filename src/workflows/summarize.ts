@@ -4,7 +4,7 @@ import { runOf } from '../core/calls';
 import { isWorthSummary, sizesOf } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { type Division, divide } from '../core/context/shorten';
-import { mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
+import { archivesWith, mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
 import { tokensOf } from '../core/context/tokens';
 import { beforeCall } from '../core/decide';
 import type { CompactionReason, SpentOnCall } from '../core/event';
@@ -12,6 +12,7 @@ import { refusalOf, textOf, type UserMessage } from '../core/message';
 import { inForce, stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { failureOf, failureType, type ModelResult, type ModelWishes, requestAnswer, spentInVain, spentOn } from './call-model';
+import { heldBack } from './gates';
 import { hasHook, runHook } from './hooks';
 import { beforeModel } from './model-hooks';
 import { newId } from './record';
@@ -44,12 +45,22 @@ export async function summarize(
   try {
     const result = await requestSummary(thread, policy, division, occasion);
     spent = spentOn(result);
+    const { archiveRef } = result.step;
     const { summary, retained } = await summaryOf(thread, division, result);
     const messages = withSummary(division, summary);
     const droppedMessages = division.replaced.length;
     record(
       'thread.context.compacted',
-      { reason, prunedOutputs: 0, droppedMessages, bytes: bytesOf(messages), summary, spent, ...request },
+      {
+        reason,
+        prunedOutputs: 0,
+        droppedMessages,
+        bytes: bytesOf(messages),
+        summary,
+        ...(archiveRef && { archiveRef }),
+        spent,
+        ...request,
+      },
       { transcript: { messages, hash: hashOf(messages) }, retained },
     );
     return 'summarized';
@@ -76,11 +87,14 @@ async function requestSummary(
     ...(policy.model && { model: policy.model }),
   };
   const maxTokens = Math.min(policy.summaryTokens, Math.ceil(room / 4));
-  const request = (max: number | undefined) =>
-    requestAnswer(thread, newId('msg'), {
+  const request = async (max: number | undefined) => {
+    // A pause may have been requested while a hook, or the call before, was under way.
+    if (state.paused) await heldBack(thread);
+    return requestAnswer(thread, newId('msg'), {
       ...wishes,
       summary: { end, maxTokens, charsPerToken, ...(max !== undefined && { maxInputTokens: max }) },
     });
+  };
   try {
     return await request(maxInputTokens);
   } catch (error) {
@@ -93,7 +107,7 @@ async function requestSummary(
 async function summaryOf(
   thread: ThreadContext,
   { replaced }: Division,
-  { step: { parts, finishReason, usage } }: ModelResult,
+  { step: { parts, finishReason, usage, archiveRef } }: ModelResult,
 ): Promise<{ summary: UserMessage; retained: string[] }> {
   const { state } = thread;
   const text = textOf(parts);
@@ -105,7 +119,12 @@ async function summaryOf(
   const read = readSummary(answer?.text ?? text);
   if (!read) throw new Error('The model wrote an empty summary.');
   const retained = mergeFacts(state.context?.retained ?? [], read.retained);
-  const summary = summaryMessage(newId('msg'), { ...read, retained }, state.background);
+  const archives = archiveRef ? archivesWith(state.context, archiveRef) : state.context?.archives;
+  const summary = summaryMessage(
+    newId('msg'),
+    { ...read, retained },
+    { background: state.background, plan: state.plan, ...(archives && { archives }) },
+  );
   const { charsPerToken } = sizesOf(state);
   const [size, before] = [tokensOf([summary], charsPerToken), tokensOf(replaced, charsPerToken)];
   if (size >= before) throw new Error(`The summary (about ${size} tokens) is not shorter than what it would replace (${before}).`);

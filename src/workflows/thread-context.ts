@@ -22,6 +22,8 @@ export interface ThreadContext {
   modelCalls?: CancellationScope;
   /** Whether this run's steps may be dispatched eagerly to the worker that holds the thread. False once a worker lacked the agent. */
   eager: boolean;
+  /** Number of background calls whose workflows are about to start. Not part of the state: the thread does not continue as new meanwhile. */
+  starting: number;
   /** Number of requests that activities are checking. Not part of the state: the thread does not continue as new meanwhile. */
   checking: number;
   /** Requests with an id that are being carried out, by their keys. Not part of the state, as `checking`. */
@@ -56,6 +58,7 @@ export function openThread(input: ThreadInput, carried?: unknown): ThreadContext
     growth,
     scope: new CancellationScope(),
     eager: true,
+    starting: 0,
     checking: 0,
     underWay: new Map(),
     deciding: new Map(),

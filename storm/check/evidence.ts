@@ -66,6 +66,10 @@ export interface ModelLine {
   turn: number;
   /** The transcript of the request; each message is its role, then the ids of its calls and its mark, or its call's id, or its text. */
   saw: string[][];
+  /** The size of the request: a quarter of its characters. */
+  tokens: number;
+  /** It asks for a summary of a transcript. */
+  summary?: true;
 }
 
 export interface Evidence {

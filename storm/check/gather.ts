@@ -1,11 +1,14 @@
 import { type Client, Connection, Client as TemporalClient } from '@temporalio/client';
 import type { ThreadPlan } from '../plan';
+import { decoders, type Failure, messageOf } from './decode';
 import type { Execution, LogEvent, LogMessage, ThreadEvidence } from './evidence';
 
 // Uses Temporal's own client and the documented queries, and no engine code.
 
-export async function openClient(address: string): Promise<Client> {
-  return new TemporalClient({ connection: await Connection.connect({ address, connectTimeout: '20s' }) });
+/** `keys`: those with which the storm's processes encrypt, if they do. */
+export async function openClient(address: string, keys: readonly Buffer[]): Promise<Client> {
+  const connection = await Connection.connect({ address, connectTimeout: '20s' });
+  return new TemporalClient({ connection, dataConverter: { payloadCodecs: [decoders(keys)] } });
 }
 
 /** Reads what is needed to tell whether a thread is idle or closed. Called repeatedly, so it makes only one request for a closed thread. */
@@ -53,7 +56,7 @@ export interface History {
   events?: {
     eventId?: unknown;
     workflowExecutionStartedEventAttributes?: { continuedExecutionRunId?: string | null } | null;
-    workflowTaskFailedEventAttributes?: { cause?: number | null; failure?: { message?: string | null } | null } | null;
+    workflowTaskFailedEventAttributes?: { cause?: number | null; failure?: Failure | null } | null;
   }[];
 }
 
@@ -68,21 +71,20 @@ const causes: Readonly<Record<number, string>> = {
   31: 'UnhandledUpdate',
 };
 
-export function executionOf({
-  runId,
-  status,
-  bytes,
-  history,
-}: {
-  runId: string;
-  status: string;
-  bytes: number;
-  history: History;
-}): Execution {
+export function executionOf(
+  { runId, status, bytes, history }: { runId: string; status: string; bytes: number; history: History },
+  keys: readonly Buffer[],
+): Execution {
   const events = history.events ?? [];
   const failures = events.flatMap(({ eventId, workflowTaskFailedEventAttributes: failed }) =>
     failed
-      ? [{ cause: causes[failed.cause ?? 0] ?? `cause ${failed.cause}`, message: failed.failure?.message ?? '', eventId: Number(eventId) }]
+      ? [
+          {
+            cause: causes[failed.cause ?? 0] ?? `cause ${failed.cause}`,
+            message: failed.failure ? messageOf(failed.failure, keys) : '',
+            eventId: Number(eventId),
+          },
+        ]
       : [],
   );
   return { runId, status, events: events.length, bytes, failures };

@@ -5,6 +5,7 @@ import { brokenLogs, misread, unpaired } from './logs';
 import { lostControls, lostDecisions, lostMessages } from './requests';
 import { failedTasks, unbounded, wedged } from './rest';
 import { falseTranscripts } from './transcripts';
+import { lostOutputs, wrongRequests } from './windows';
 
 export const rules: readonly Rule[] = [
   wedged,
@@ -19,6 +20,8 @@ export const rules: readonly Rule[] = [
   lostDecisions,
   lostControls,
   falseTranscripts,
+  wrongRequests,
+  lostOutputs,
 ];
 
 export function judge(evidence: Evidence): Violation[] {

@@ -40,8 +40,16 @@ const replayedFirst = /read ahead of its history, and is replayed first/;
 const ofSdk =
   /^\[TMPRL1100\] Nondeterminism error: No command scheduled for event HistoryEvent\(id: \d+, WorkflowExecutionUpdateAccepted\)/;
 
+/** The SDK bounds how long workflow code runs, and counts the time in which the process is frozen (SIGSTOP). The next attempt succeeds. */
+const frozen = /^Script execution timed out after \d+ms/;
+
 export function tasksFailedBySdk({ threads }: Pick<Evidence, 'threads'>): number {
   return threads.flatMap(({ executions }) => executions.flatMap(({ failures }) => failures)).filter(({ message }) => ofSdk.test(message))
+    .length;
+}
+
+export function tasksFailedWhileFrozen({ threads }: Pick<Evidence, 'threads'>): number {
+  return threads.flatMap(({ executions }) => executions.flatMap(({ failures }) => failures)).filter(({ message }) => frozen.test(message))
     .length;
 }
 
@@ -49,7 +57,10 @@ export function failedTasks({ threads }: Evidence): Violation[] {
   return threads.flatMap(({ id, executions }) =>
     executions.flatMap(({ runId, failures }) =>
       failures
-        .filter(({ cause, message }) => !harmless.includes(cause) && !replayedFirst.test(message) && !ofSdk.test(message))
+        .filter(
+          ({ cause, message }) =>
+            !harmless.includes(cause) && !replayedFirst.test(message) && !ofSdk.test(message) && !frozen.test(message),
+        )
         .map(({ cause, message, eventId }) => ({
           rule: 'failed task',
           thread: id,

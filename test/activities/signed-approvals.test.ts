@@ -38,7 +38,7 @@ const hooked = (name: 'approve:tool' | 'before:tool') =>
     hooks: defineHooks({ [name]: () => undefined }),
   });
 
-const at = { threadId: 'thread', runId: 'run' };
+const at = { threadId: 'thread', agent: 'clerk', runId: 'run' };
 const args = '{"cents":900}';
 const shown = '{"cents":900,"to":"the shop"}';
 const idOf = (name: string) => `call_${name}`;
@@ -86,6 +86,7 @@ const forged: [string, Attestation[]][] = [
   ['it is for another tool', [approval('pay', { in: { call: { name: 'free', arguments: shown } } })]],
   ['it is for another call', [approval('pay', { toolCallId: 'call_other' })]],
   ['it is for another thread', [approval('pay', { in: { threadId: 'other' } })]],
+  ['it is for another agent', [approval('pay', { in: { agent: 'other' } })]],
   ['it is for another run', [approval('pay', { in: { runId: 'other' } })]],
   [
     'it is for other arguments, even if their digest is the same',
@@ -128,6 +129,10 @@ test('a rule of the thread allows a call only if a signed decision in this threa
     remember: 'thread',
     in: { call: { name: 'pay', arguments: shown, remember: [{ tool: 'pay' }] } },
   });
+  const other = approval('pay', {
+    remember: 'thread',
+    in: { agent: 'other', call: { name: 'pay', arguments: shown, remember: [{ tool: 'pay' }] } },
+  });
   const elsewhere = approval('pay', {
     remember: 'thread',
     in: { threadId: 'other', call: { name: 'pay', arguments: shown, remember: [{ tool: 'pay' }] } },
@@ -135,6 +140,7 @@ test('a rule of the thread allows a call only if a signed decision in this threa
   expect(await why('pay', { rules: [{ tool: 'pay', signed }] })).toBeUndefined();
   expect(await why('pay', { rules: [{ tool: 'pay' }] })).toBe('SignatureRequiredError');
   expect(await why('pay', { rules: [{ tool: 'pay', signed: elsewhere }] })).toBe('SignatureRequiredError');
+  expect(await why('pay', { rules: [{ tool: 'pay', signed: other }] })).toBe('SignatureRequiredError');
   expect(await why('two_pay', { rules: [{ ...rule, signed }] })).toBe('SignatureRequiredError');
   expect(await why('pay', { rules: [{ tool: 'pay', signed: approval('pay') }] })).toBe('SignatureRequiredError');
 });

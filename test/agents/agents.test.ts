@@ -27,6 +27,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      ownBackground: true,
     });
   });
 
@@ -79,6 +80,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      ownBackground: true,
       context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       ...remarkable,
       hooks: { 'before:llm': ['before:llm#1'] },
@@ -387,13 +389,21 @@ describe('createAgents', () => {
 });
 
 describe('the coder', () => {
-  test('has the four tools, with effects that describe what a crash may do', () => {
+  test('has its tools, with effects that describe what a crash may do', () => {
     const { toolbox } = createCoder();
     expect(toolbox.names().map((name) => [name, toolbox.get(name)?.effect])).toEqual([
       ['shell', 'once'],
       ['read_file', 'pure'],
       ['write_file', 'keyed'],
+      ['edit', 'keyed'],
+      ['apply_patch', 'keyed'],
       ['list_dir', 'pure'],
+      ['glob', 'pure'],
+      ['grep', 'pure'],
+      ['view_image', 'pure'],
+      ['update_plan', 'pure'],
+      ['search_skills', 'pure'],
+      ['load_skill', 'pure'],
     ]);
   });
 
@@ -403,10 +413,10 @@ describe('the coder', () => {
     const use = async (name: string, args: object) => (await toolbox.execute(callOf(name, args), hostWith({ workspace }))).outcome.content;
     expect(await use('write_file', { path: 'src/sum.js', content: 'console.log(1 - 2);\n' })).toBe('Wrote 20 bytes to src/sum.js');
     expect(await use('shell', { command: 'node src/sum.js' })).toBe('-1');
-    expect(await use('read_file', { path: 'src/sum.js' })).toBe('L1: console.log(1 - 2);');
-    await use('write_file', { path: 'src/sum.js', content: 'console.log(1 + 2);\n' });
+    expect(await use('read_file', { path: 'src/sum.js' })).toMatch(/^L1: console\.log\(1 - 2\);\n\[hash: \w+\]$/);
+    await use('edit', { path: 'src/sum.js', old_string: '1 - 2', new_string: '1 + 2' });
     expect(await use('shell', { command: 'node src/sum.js' })).toBe('3');
-    expect(await use('list_dir', {})).toBe('src/\nsrc/sum.js');
+    expect(await use('list_dir', { path: 'src' })).toBe('sum.js');
   });
 
   test('asks before a command if configured', async () => {

@@ -121,7 +121,7 @@ test('inbox shows the pending calls of all threads, how long they wait, who is a
   expect(await command('reply', mailId, 'the answer by mail')).toMatchObject({ ...done, stderr: 'The reply was accepted.\n' });
   expect(await command('approve', limit.thread.id, limit.call.toolCallId, '--more', '3')).toMatchObject({
     ...done,
-    stderr: expect.stringMatching(/^Approving turns: 3 more/),
+    stderr: expect.stringMatching(/^Approving turns of agent \S+: 3 more/),
   });
 
   expect((await approval.thread.result()).output).toContain('deployed to production');

@@ -164,6 +164,23 @@ test('a conversation continues with send, and ends with close', async () => {
   expectOneLine(await command('close', id), /has ended; "longhaul show/);
 });
 
+test('a closed conversation is reopened with reopen, with its context and a message', async () => {
+  const id = `again-${rig.taskQueue}`;
+  await command('run', '--agent', 'tester', '--conversation', '--thread', id, 'chat: hello');
+  await command('close', id);
+  expectOneLine(await command('send', id, 'and again'), new RegExp(`"longhaul reopen ${id}"`));
+  expect(await command('reopen', id, 'and again', '--by', 'dana', '--reason', 'one more')).toMatchObject({
+    code: 0,
+    stderr: 'The conversation is open, and the message was accepted.\n',
+  });
+  const { stdout } = await command('events', id);
+  expect(stdout).toContain('the conversation is open again (dana): one more');
+  expect(stdout.match(/✔ completed/g)).toHaveLength(2);
+  expect(await command('reopen', id)).toMatchObject({ code: 0, stderr: 'The conversation is open.\n' });
+  await command('close', id);
+  expectOneLine(await command('reopen', 'no-such-thread'), /there is no thread "no-such-thread"/);
+});
+
 test.each(['send T x', 'submit T c x', 'events T', 'show T'])('for a thread that does not exist "%s" says so in one line', async (line) => {
   const ended = await command(...line.split(' ').map((word) => (word === 'T' ? 'no-such-thread' : word)));
   expectOneLine(ended, /there is no thread "no-such-thread" in this namespace; "longhaul list" lists the existing ones/);
@@ -212,7 +229,7 @@ test('approve prints what it approves, and approves nothing else', async () => {
   expect(other.code).toBe(1);
   expect(await command('approve', thread.id, call.toolCallId, '--expect', call.digest ?? '')).toMatchObject({
     code: 0,
-    stderr: `Approving deploy (${call.digest})\n    to: production\n${call.toolCallId} is approved.\n`,
+    stderr: `Approving deploy of agent ${call.agent} (${call.digest})\n    to: production\n${call.toolCallId} is approved.\n`,
   });
   expect((await thread.result()).output).toContain('deployed to production');
 });

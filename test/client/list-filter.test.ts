@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { LonghaulClient, type LonghaulError } from '../../src/client';
-import { ofThreads, quoted } from '../../src/client/list-filter';
+import { agentOf, ofThreads, quoted } from '../../src/client/list-filter';
+import type { ListedThread } from '../../src/client/listed-threads';
 import { sharedServer } from '../support/temporal';
 import { thrownBy } from '../workflows/scenes';
 
@@ -47,4 +48,15 @@ test('quoted text contains no parentheses and no comments', async () => {
   const query = texts.map((text) => `(WorkflowId = ${quoted(`none ${text}`)})`).join(' OR ');
   expect(await client.list({ query: `${query} OR WorkflowId = "it''s ( \\" )" OR \`WorkflowId\` = 'none'` })).toEqual([]);
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => ofThreads('list', `a = ${quoted(text)}`).endsWith(`${quoted(text)})`)));
+});
+
+test.each<[string, unknown, string]>([
+  ['a name', 'support', 'support'],
+  ['a text of megabytes', 'a'.repeat(5_000_000), 'indexed'],
+  ['a text with line breaks', 'support\nAGENT', 'indexed'],
+  ['no text', { name: 'support' }, 'indexed'],
+  ['nothing', undefined, 'indexed'],
+])('a memo that has %s as the agent of a thread', async (_, memo, agent) => {
+  const thread = { memo: async () => memo, attribute: () => ['indexed'] } as unknown as ListedThread;
+  expect(await agentOf(thread)).toBe(agent);
 });

@@ -12,7 +12,15 @@ import {
   usedTokens,
 } from '../../src/core/context/budget';
 import { divide, isCleared, pruneOutputs } from '../../src/core/context/shorten';
-import { mergeFacts, readSummary, summaryMessage, summaryPrompt, transcriptText, withSummary } from '../../src/core/context/summary';
+import {
+  archivesWith,
+  mergeFacts,
+  readSummary,
+  summaryMessage,
+  summaryPrompt,
+  transcriptText,
+  withSummary,
+} from '../../src/core/context/summary';
 import { tokensOf } from '../../src/core/context/tokens';
 import type { DurableEvent, DurableEventData } from '../../src/core/event';
 import { evolve } from '../../src/core/evolve';
@@ -220,7 +228,7 @@ describe('dividing a transcript for a summary', () => {
         expect(texts([...head, ...replaced, ...tail]).sort()).toEqual(texts(messages).sort());
         expect(texts([...head, ...tail])).toEqual(expect.arrayContaining(texts([task, ...opening])));
         expect(tail.filter(({ role }) => role === 'assistant').length).toBeLessThanOrEqual(keepTurns);
-        const after = withSummary(division, summaryMessage('s', { text: 'done so far', retained: [] }, []));
+        const after = withSummary(division, summaryMessage('s', { text: 'done so far', retained: [] }));
         expectPaired(after);
         expectPaired(replaced.filter(({ role }) => role !== 'user'));
       }),
@@ -245,7 +253,7 @@ describe('dividing a transcript for a summary', () => {
   });
 
   test('[B119] replaces an earlier summary only together with something else', () => {
-    const earlier = summaryMessage('s1', { text: 'earlier', retained: [] }, []);
+    const earlier = summaryMessage('s1', { text: 'earlier', retained: [] });
     expect(divide([task, earlier, ...turn(1)], { keepTurns: 1 }, [], wide)).toBeUndefined();
     expect(divide([task, earlier, ...turn(1), ...turn(1)], { keepTurns: 1 }, [], wide)?.replaced[0]).toBe(earlier);
     expect(divide([task], { keepTurns: 0 }, [], wide)).toBeUndefined();
@@ -263,6 +271,14 @@ describe('a summary', () => {
       expect(readSummary(nothing)).toBeUndefined();
   });
 
+  test('a fact that is too long is cut, and removes no others', () => {
+    const [first, second] = mergeFacts(['never push to main'], ['x'.repeat(100_000)]);
+    expect(first).toBe('never push to main');
+    expect(second).toMatch(/^x+…$/);
+    expect(second?.length).toBeLessThan(4_000);
+    expect(mergeFacts([first as string, second as string], ['x'.repeat(100_000)])).toEqual([first, second]);
+  });
+
   test('[B112] facts are merged without duplicates, oldest first, and within a bound', () => {
     expect(mergeFacts(['a', 'b'], ['b', 'c', 'c'])).toEqual(['a', 'b', 'c']);
     const many = mergeFacts(
@@ -270,7 +286,8 @@ describe('a summary', () => {
       Array.from({ length: 90 }, (_, i) => `new ${i}`),
     );
     expect([many.length, many[0], many.at(-1)]).toEqual([100, 'old 80', 'new 89']);
-    expect(mergeFacts(['x'.repeat(7_000)], ['y'.repeat(7_000)])).toEqual(['y'.repeat(7_000)]);
+    const long = ['v', 'w', 'x', 'y', 'z'].map((letter) => letter.repeat(3_000));
+    expect(mergeFacts(long, [])).toEqual(long.slice(1));
   });
 
   test('[B98] is asked for with everything that whoever continues needs', () => {
@@ -284,7 +301,7 @@ describe('a summary', () => {
     const call = { id: 'c1', name: 'read', arguments: '{"path":"a"}' };
     const messages: Message[] = [
       { ...said(''), content: [{ type: 'image', url: 'data:image/png;base64,AAAA' }] },
-      summaryMessage('s', { text: 'earlier', retained: [] }, []),
+      summaryMessage('s', { text: 'earlier', retained: [] }),
       { id: 'a1', role: 'assistant', content: [{ type: 'reasoning', text: 'hm' }, ...answerParts('Reading.', [call])], attempt: 1 },
       { id: 't1', role: 'tool', toolCallId: 'c1', name: 'read', content: 'no such file', isError: true },
       { id: 'a2', role: 'assistant', content: answerParts('', [{ ...call, id: 'c2' }]), attempt: 1 },
@@ -300,10 +317,25 @@ describe('a summary', () => {
     );
   });
 
-  test('[B99] begins as a handoff, and names calls whose results are still to come', () => {
-    const { content } = summaryMessage('s', { text: 'Half done.', retained: ['port 80'] }, [{ id: 'c9', name: 'build' }]);
+  test('[B99] begins as a handoff, and names where to read what it replaced, and calls whose results are still to come', () => {
+    const { content } = summaryMessage(
+      's',
+      { text: 'Half done.', retained: ['port 80'] },
+      {
+        background: [{ id: 'c9', name: 'build' }],
+        archives: ['a1', 'b2'],
+      },
+    );
     expect(content).toMatch(/^The conversation up to here was too long.*whoever continues/);
-    expect(content).toMatch(/<retain>\n- port 80\n<\/retain>\n\n<summary>\nHalf done\.\n<\/summary>\n\n.*build \(c9\)$/);
+    expect(content).toMatch(
+      /<retain>\n- port 80\n<\/retain>\n\n<summary>\nHalf done\.\n<\/summary>\n\n.*ref=a1, ref=b2\n\n.*build \(c9\)$/,
+    );
+  });
+
+  test('names what the last 20 summaries replaced', () => {
+    const archives = Array.from({ length: 30 }, (_, i) => `r${i}`).reduce<string[]>((all, ref) => archivesWith({ archives: all }, ref), []);
+    expect(archives).toEqual(Array.from({ length: 20 }, (_, i) => `r${i + 10}`));
+    expect(archivesWith({ archives: ['a', 'b'] }, 'a')).toEqual(['b', 'a']);
   });
 });
 
@@ -346,7 +378,7 @@ test('thousands of turns in one thread stay within the window, paired, and with 
         const division = divide(state.messages, policy, [objective.id], sizes)!;
         expect(isWorthSummary(state, policy, division)).toBe(true);
         const retained = mergeFacts(state.context?.retained ?? [], [`fact ${turns}`]);
-        const summary = summaryMessage(`s${turns}`, { text: 'word '.repeat(3_000), retained }, []);
+        const summary = summaryMessage(`s${turns}`, { text: 'word '.repeat(3_000), retained });
         summaries += 1;
         if (lastSummary > 0) expect(turns - lastSummary).toBeGreaterThan(10);
         lastSummary = turns;

@@ -53,6 +53,7 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
   'thread.message.queued': { message: queued, delivery: 'now' },
   'thread.message.superseded': { messageId: 'm8', message: { ...said, id: 'm8' }, reason: 'the thread is over' },
   'thread.closed': { reason: 'idle' },
+  'thread.reopened': { reason: 'one more question', by: 'dana' },
   'agent.request.accepted': { request: 'cancel', reason: 'enough', by: 'dana' },
   'agent.request.rejected': { request: 'approve', code: 'not-waiting', reason: 'nothing waits' },
   'thread.context.compaction.started': { stepId: 'run_1-turn-1', reason: 'window' },

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
+import type { PayloadCodec } from '@temporalio/common';
 import { resolveTemporal } from '../../scripts/temporal.js';
 import { defineAgent } from '../../src/agents';
 import { type CodecEndpointOptions, codecEndpoint } from '../../src/encoding/codec-endpoint';
@@ -92,6 +93,30 @@ test.each([
     status: 400,
     body: { message: expect.stringContaining('payloads') },
   });
+});
+
+test('payloads that become too large when they are decoded are refused, and the endpoint goes on', async () => {
+  const large: PayloadCodec = {
+    encode: async (payloads) => payloads,
+    decode: async (payloads) => payloads.map(({ metadata }) => ({ ...(metadata && { metadata }), data: Buffer.alloc(30_000_000, 'a') })),
+  };
+  const url = await serve({ codecs: [large] });
+  expect(await post(`${url}/decode`, { payloads: Array(14).fill(plain) })).toMatchObject({
+    status: 413,
+    body: { message: expect.stringMatching(/more than 134217728 bytes when they are decoded\. Send fewer/) },
+  });
+  expect((await post(`${url}/decode`, { payloads: [plain] })).status).toBe(200);
+}, 60_000);
+
+test('an answer that can not be written as JSON is an error of that request only', async () => {
+  const broken: PayloadCodec = {
+    // Buffer.from throws for it, as JSON.stringify does for a text that is too long.
+    encode: async () => [{ metadata: { encoding: 5 as never } }],
+    decode: async (payloads) => payloads,
+  };
+  const url = await serve({ codecs: [broken] });
+  expect((await post(`${url}/encode`, { payloads: [plain] })).status).toBe(500);
+  expect((await post(`${url}/decode`, { payloads: [plain] })).status).toBe(200);
 });
 
 test('other paths and methods are refused', async () => {

@@ -28,12 +28,18 @@ async function recordRun({ client }: Rig, name: string): Promise<void> {
   );
   let execution: string | undefined = (await handle.describe()).runId;
   const executions: string[] = [];
+  const calls: string[] = [];
   while (execution) {
     const history = await client.temporal.workflow.getHandle(thread.id, execution).fetchHistory();
     executions.unshift(toFile(history));
+    for (const { childWorkflowExecutionStartedEventAttributes: started } of history.events ?? []) {
+      const { workflowId = '', runId } = started?.workflowExecution ?? {};
+      if (started) calls.push(toFile(await client.temporal.workflow.getHandle(workflowId ?? '', runId ?? undefined).fetchHistory()));
+    }
     execution = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
   }
-  for (const [i, json] of executions.entries()) {
-    writeFileSync(join(folder, `${name}${executions.length > 1 ? `-${i + 1}` : ''}.json`), json);
+  const parts = [...executions, ...calls];
+  for (const [i, json] of parts.entries()) {
+    writeFileSync(join(folder, `${name}${parts.length > 1 ? `-${i + 1}` : ''}.json`), json);
   }
 }

@@ -37,6 +37,20 @@ const two = defineTool({
 });
 const late = defineTool({ name: 'late', description: 'Nobody decides.', input, approval: patience, execute: ({ n }) => `did ${n}` });
 const behind = defineTool({ name: 'behind', description: 'Goes on behind.', input, background: true, execute: ({ n }) => `did ${n}` });
+/** Threads whose slow calls end. */
+const released = new Set<string>();
+const slow = defineTool({
+  name: 'slow',
+  description: 'Goes on behind for long.',
+  input,
+  background: true,
+  timeoutMs: 60_000,
+  async execute({ n }, { threadId, signal }) {
+    while (!released.has(threadId) && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 50));
+    signal.throwIfAborted();
+    return `did ${n}`;
+  },
+});
 const sleeps = defineTool({
   name: 'sleeps',
   description: 'Waits for a reply.',
@@ -48,7 +62,7 @@ const careful = defineAgent({
   name: 'careful',
   model: 'test-model',
   instructions: 'Work.',
-  tools: [pure, two, late, behind, sleeps, createAskHuman({ groups: ['office'] })],
+  tools: [pure, two, late, behind, slow, sleeps, createAskHuman({ groups: ['office'] })],
   stop: 'verify',
 });
 const hooks = defineHooks({
@@ -107,6 +121,12 @@ const waiting = (thread: Thread, count = 1) =>
   until(
     () => thread.pending(),
     (pending) => pending.length === count,
+    30_000,
+  );
+const said = (thread: Thread, count: number) =>
+  until(
+    () => thread.messages(),
+    (messages) => messages.length >= count,
     30_000,
   );
 const idle = (thread: Thread) =>
@@ -255,6 +275,48 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
   behind: {
     agent: 'careful',
     replies: ({ turn }) => (turn === 0 ? callTools([1, 2].map((n) => ({ name: 'behind', args: { n } }))) : say('done')),
+  },
+  'own-background': {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([1, 2].map((n) => ({ name: 'behind', args: { n } }))) : say('done')),
+  },
+  'stopped-background': {
+    agent: 'careful',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'slow', args: { n: 1 } }]) : say('I wait.')),
+    async act(thread) {
+      await said(thread, 4);
+      await thread.cancel();
+    },
+  },
+  'carried-background': {
+    agent: 'careful',
+    short: true,
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'slow', args: { n: 1 } }]) : say('I wait.')),
+    async act(thread) {
+      await said(thread, 4);
+      const handle = thread.client.temporal.workflow.getHandle(thread.id);
+      const { runId } = await handle.describe();
+      for (let n = 0; n < 30; n++) await handle.signal('approve', { toolCallId: 'none' });
+      await until(
+        () => handle.describe(),
+        (now) => now.runId !== runId,
+        30_000,
+      );
+      released.add(thread.id);
+    },
+  },
+  reopened: {
+    mode: 'conversation',
+    replies: () => say('Hello.'),
+    async act(thread) {
+      await idle(thread);
+      await thread.close();
+      await thread.client.reopen(thread.id, { by: 'dana' });
+      await thread.send('Again');
+      await said(thread, 4);
+      await idle(thread);
+      await thread.close();
+    },
   },
   hooked: {
     agent: 'hooked',

@@ -8,6 +8,7 @@ import { hashOf } from '../../storm/reader-line';
 
 // One thread that broke nothing: a message, a call that two had to agree to, a keyed call, an answer. Each test breaks one thing of it.
 
+const task = 'Please go 0 of t.';
 const plan: ThreadPlan = { id: 't', at: 0, agent: 'plain', kind: 'all', mode: 'conversation', runs: 1, turns: 1, deeds: [], readers: 0 };
 const time = (ms: number) => new Date(1_000_000 + ms).toISOString();
 
@@ -15,8 +16,8 @@ function wholeLog(): LogEvent[] {
   const call = (id: string, name: string, n: string) => ({ id, name, arguments: JSON.stringify({ n, ms: 1 }) });
   const events: [string, Record<string, unknown>, number][] = [
     ['agent.run.created', {}, 0],
-    ['thread.message.queued', { message: { id: 'go-1', role: 'user', content: 'go' } }, 0],
-    ['thread.message.created', { message: { id: 'go-1', role: 'user', content: 'go' } }, 0],
+    ['thread.message.queued', { message: { id: 'go-1', role: 'user', content: task } }, 0],
+    ['thread.message.created', { message: { id: 'go-1', role: 'user', content: task } }, 0],
     ['thread.run.step.tool_call.completed_by_llm', { stepId: 's', toolCall: call('c1', 'pay_two', 'm1.0') }, 10],
     ['thread.run.step.tool_call.completed_by_llm', { stepId: 's', toolCall: call('c2', 'write', 'm1.1') }, 10],
     ['agent.approval.requested', { toolCall: { id: 'c1' }, approvers: 2 }, 10],
@@ -32,7 +33,7 @@ function wholeLog(): LogEvent[] {
 }
 
 const wholeMessages = (): LogMessage[] => [
-  { id: 'go-1', role: 'user', content: 'go' },
+  { id: 'go-1', role: 'user', content: task },
   {
     id: 'a1',
     role: 'assistant',
@@ -111,7 +112,7 @@ function whole(): Evidence & { threads: [ThreadEvidence] } {
       hash: hashOf(event),
     })),
     model: [
-      { n: 'm1', at: 5, thread: 't', run: 0, turn: 0, saw: [['u', 'go']] },
+      { n: 'm1', at: 5, thread: 't', run: 0, turn: 0, saw: [['u', task]], tokens: 900 },
       {
         n: 'm2',
         at: 80,
@@ -119,11 +120,12 @@ function whole(): Evidence & { threads: [ThreadEvidence] } {
         run: 0,
         turn: 1,
         saw: [
-          ['u', 'go'],
+          ['u', task],
           ['a', 'c1', 'c2', 'm1'],
           ['t', 'c1'],
           ['t', 'c2'],
         ],
+        tokens: 1_000,
       },
     ],
     carryAfter: 60,
@@ -132,7 +134,7 @@ function whole(): Evidence & { threads: [ThreadEvidence] } {
 
 test('a thread without violations breaks no rule', () => {
   expect(judge(whole())).toEqual([]);
-  expect(rules.length).toBeGreaterThanOrEqual(11);
+  expect(rules.length).toBeGreaterThanOrEqual(14);
 });
 
 type Whole = ReturnType<typeof whole>;
@@ -354,6 +356,26 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
     'false transcript',
     'a model that was sent an answer of a lost attempt',
     ({ model }) => ((model[1] as Evidence['model'][0]).saw[1] = ['a', 'c1', 'c2', 'm7']),
+  ],
+  [
+    'beyond the window',
+    'a request that is larger than the window of its model',
+    ({ threads: [thread], model }) => {
+      thread.plan = { ...plan, kind: 'forgetting' };
+      Object.assign(model[1] as object, { tokens: 10_001 });
+    },
+  ],
+  ['task lost', 'a request that does not begin with the task', ({ model }) => (model[1] as Evidence['model'][0]).saw.shift()],
+  ['invalid request', 'a request with a call without its result', ({ model }) => (model[1] as Evidence['model'][0]).saw.pop()],
+  ['invalid request', 'a request with a result without its call', ({ model }) => (model[1] as Evidence['model'][0]).saw.splice(1, 1)],
+  [
+    'output lost',
+    'a stored output that the model can not read',
+    ({ threads: [thread] }) =>
+      (thread.log as LogEvent[]).push({
+        ...(thread.log as LogEvent[])[9],
+        data: { toolCallId: 'c3', name: 'grep_output', status: 'failed', output: 'This thread has no stored output with ref a.' },
+      } as LogEvent),
   ],
   ['false transcript', 'a model that was sent less than there was', ({ model }) => (model[1] as Evidence['model'][0]).saw.pop()],
 ];

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile as readText, stat, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ describe('read_file', () => {
   const read = async (content: string | Buffer, args: object = {}) => {
     const workspace = await newFolder();
     await writeText(join(workspace, 'f'), content);
-    return told(readFile, { path: 'f', ...args }, { workspace });
+    return (await told(readFile, { path: 'f', ...args }, { workspace })).replace(/\n\[hash: [0-9a-f]{16}\]$/, '');
   };
 
   test('[B135] lines are numbered from 1, and a final line break does not start another line', async () => {
@@ -37,6 +38,15 @@ describe('read_file', () => {
   test('[B135] an offset past the end is reported', async () => {
     expect(await read(numbered(10), { offset: 11 })).toBe('[offset 11 is past the end: the file has 10 lines]');
     expect(await read('')).toBe('(empty file)');
+  });
+
+  test('[B156] the hash is that of the whole file, whichever lines are shown', async () => {
+    const workspace = await newFolder();
+    await writeText(join(workspace, 'f'), 'one\ntwo\n');
+    const hash = createHash('sha256').update('one\ntwo\n').digest('hex').slice(0, 16);
+    expect(await told(readFile, { path: 'f' }, { workspace })).toBe(`L1: one\nL2: two\n[hash: ${hash}]`);
+    expect(await told(readFile, { path: 'f', offset: 2 }, { workspace })).toBe(`L2: two\n[hash: ${hash}]`);
+    expect(await told(readFile, { path: 'f', offset: 9 }, { workspace })).toMatch(`past the end: the file has 2 lines]\n[hash: ${hash}]`);
   });
 
   test('a file that is too long ends at a line, and the footer counts the rest', async () => {
@@ -112,6 +122,21 @@ describe('write_file', () => {
     }
     await writer;
     expect(odd).toBe(0);
+  });
+
+  test('[B156] a stale hash is refused without writing, and the content of an earlier attempt is not stale', async () => {
+    const workspace = await newFolder();
+    await writeText(join(workspace, 'f'), 'old');
+    const [, hash] = /\[hash: (\w+)\]/.exec(await told(readFile, { path: 'f' }, { workspace })) ?? [];
+    await writeText(join(workspace, 'f'), 'changed by somebody');
+    expect(await told(writeFile, { path: 'f', content: 'new', expected_hash: hash }, { workspace })).toMatch(
+      /^Error: 'f' has changed: its hash is \w{16}, not \w{16}. Nothing was written. Read the file again/,
+    );
+    expect(await readText(join(workspace, 'f'), 'utf8')).toBe('changed by somebody');
+    await writeText(join(workspace, 'f'), 'old');
+    for (const _attempt of [1, 2])
+      expect(await told(writeFile, { path: 'f', content: 'new', expected_hash: hash }, { workspace })).toBe('Wrote 3 bytes to f');
+    expect(await told(writeFile, { path: 'none', content: 'new', expected_hash: hash }, { workspace })).toMatch(/does not exist any more/);
   });
 
   test('permissions of a replaced file are kept', async () => {

@@ -1,11 +1,13 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
+import { createShell } from '../../src/tools/built-in/shell';
 import type { Tool } from '../../src/tools/defining/define-tool';
 import { maxOutputBytes } from '../../src/tools/running/output-cap';
 import { hostWith, run } from './tool-host';
 
 const artifacts = new Artifacts(memoryArtifacts());
-const [readOutput, readLine, grep] = createOutputTools((threadId, ref) => artifacts.read(threadId, ref)) as [Tool, Tool, Tool];
+const [readOutput, readLine, grep] = createOutputTools((...asked) => artifacts.use(...asked)) as [Tool, Tool, Tool];
 
 async function stored(content: string | Buffer): Promise<string> {
   const ref = await artifacts.keep(hostWith().threadId, Buffer.from(content), 'text/plain');
@@ -170,6 +172,19 @@ describe('[B130] grep_output', () => {
   });
 });
 
+test('[B154] a large output of the shell is shown by its head and tail with an id, by which all of it can be read and searched', async () => {
+  const { outcome } = await run(
+    createShell(),
+    { command: 'seq 1 30000; echo an error >&2; seq 30001 60000' },
+    { keep: (bytes, mediaType) => artifacts.keep(hostWith().threadId, bytes, mediaType) },
+  );
+  expect(outcome.content).toMatch(/^1\n2\n3\n[\s\S]*\n59999\n60000$/);
+  const [, ref = ''] = /\[tool output truncated; ref=(\w+)\]/.exec(outcome.content as string) ?? [];
+  expect(outcome.outputRef).toMatchObject({ id: ref, lines: 60_001, trimmed: true });
+  expect(await told(readOutput, { ref, offset: 30_000, limit: 3 })).toMatch(/^L30000: 30000\nL30001: an error\nL30002: 30001\n/);
+  expect(await told(grep, { ref, pattern: 'an error' })).toBe('L30001: an error');
+});
+
 describe('what can not be read', () => {
   test.each(['read_output', 'read_output_line', 'grep_output'])('%s tells the model', async (name) => {
     const tool = [readOutput, readLine, grep].find((one) => one.name === name) as Tool;
@@ -183,3 +198,19 @@ describe('what can not be read', () => {
     expect((await run(tool, { ref: '../../etc/passwd', pattern: 'x' })).outcome.content).toContain('has no stored output with ref');
   });
 });
+
+test.each([
+  ['in one line that is not ASCII', Buffer.from('é'.repeat(30_000_000))],
+  ['in short lines', Buffer.alloc(60_000_000, 'a line of text\n')],
+])(
+  '60 MB %s are stored and read without stalling the worker',
+  async (_, content) => {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const ref = await stored(content);
+    for (const tool of [readOutput, readLine, grep]) await told(tool, { ref, offset: 1, limit: 40_000, pattern: 'no such text' });
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(700);
+  },
+  60_000,
+);

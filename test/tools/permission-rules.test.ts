@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { PermissionRule } from '../../src/core/tool';
@@ -93,6 +93,11 @@ describe('permissions', () => {
   test.each<[PermissionMode, string, 'allow' | 'ask']>([
     ['minimal', 'read_file', 'allow'],
     ['minimal', 'list_dir', 'allow'],
+    ['minimal', 'glob', 'allow'],
+    ['minimal', 'grep', 'allow'],
+    ['minimal', 'view_image', 'allow'],
+    ['minimal', 'update_plan', 'allow'],
+    ['minimal', 'edit', 'ask'],
     ['minimal', 'ask_human', 'allow'],
     ['minimal', 'write_file', 'ask'],
     ['minimal', 'apply_patch', 'ask'],
@@ -104,6 +109,44 @@ describe('permissions', () => {
     ['trusted', 'pay', 'ask'],
   ])('in mode %s the tool %s: %s', (mode, tool, decision) => {
     expect(decide({ mode }, { tool, args: { path: 'x' } })).toBe(decision);
+  });
+
+  const begin = (...lines: string[]) => ['*** Begin Patch', ...lines, '*** End Patch'].join('\n');
+  const x = { content: 'x' };
+
+  test.each<[tool: string, args: object]>([
+    ['write_file', { path: '.gitattributes', ...x }],
+    ['write_file', { path: 'sub/.GitAttributes', ...x }],
+    ['write_file', { path: '.git/config', ...x }],
+    ['write_file', { path: '.git/hooks/pre-commit', ...x }],
+    ['write_file', { path: './package.json', ...x }],
+    ['write_file', { path: 'link', ...x }],
+    ['write_file', { path: 'settings/tasks.json', ...x }],
+    ['write_file', { path: '.husky/pre-commit', ...x }],
+    ['write_file', { path: 'home/.bashrc', ...x }],
+    ['edit', { path: 'packages/a/.npmrc', old_string: 'a', new_string: 'b' }],
+    ['apply_patch', { patch: begin('*** Update File: a.ts', '-a', '+b', '*** Update File: package.json', '-a', '+b') }],
+    ['apply_patch', { patch: begin('*** Update File: a.ts', '*** Move to:  sub/.envrc ') }],
+    ['apply_patch', { patch: '--- a/package.json\t2026\n+++ b/package.json\n@@ -1 +1 @@\n-a\n+b\n' }],
+    ['apply_patch', { patch: 'diff --git a/x b/.gitattributes\nsimilarity index 100%\nrename from x\nrename to .gitattributes\n' }],
+    ['apply_patch', { patch: '--- /dev/null\n+++ .gitmodules\n@@ -0,0 +1 @@\n+b\n' }],
+  ])('mode trusted asks before %s of a file that makes harmless commands run code: %j', async (tool, args) => {
+    const root = await newFolder();
+    await mkdir(join(root, '.vscode'));
+    await writeFile(join(root, 'package.json'), '{}');
+    await symlink('package.json', join(root, 'link'));
+    await symlink('.vscode', join(root, 'settings'));
+    expect(decide({ mode: 'trusted', root }, { tool, args })).toBe('ask');
+    expect(decide({ mode: 'full-access', root }, { tool, args })).toBe('allow');
+  });
+
+  test('mode trusted lets other files be edited, whatever the folders above the workspace are named', async () => {
+    const root = join(await newFolder(), '.vscode', 'work');
+    await mkdir(root, { recursive: true });
+    for (const path of ['a.ts', 'package.json.md', 'src/bashrc', join(root, 'b.ts')]) {
+      expect(decide({ mode: 'trusted', root }, { tool: 'write_file', args: { path, content: 'see package.json\n' } })).toBe('allow');
+    }
+    expect(decide({ mode: 'trusted', root }, { tool: 'write_file', args: { path: join(root, 'package.json'), content: '' } })).toBe('ask');
   });
 
   test('a rule for a program with a relative path does not apply in another folder', () => {

@@ -55,7 +55,7 @@ describe('a workspace', () => {
     'src/upup',
     'src/upup/outside/secret',
     'src/up/out/secret',
-  ])('refuses %s', async (path) => {
+  ])('[B165] refuses %s', async (path) => {
     const { workspace } = await trap();
     await expect(workspace.inside(path)).rejects.toThrow(/is outside the workspace/);
   });

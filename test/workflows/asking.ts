@@ -78,3 +78,21 @@ export async function executionsOf(thread: Thread): Promise<string[]> {
   }
   return ids;
 }
+
+/**
+ * Sends so many invalid requests that the thread continues as new; it still waits for the same, in the same state. The thread's worker must have a
+ * threshold of at most 200 events.
+ */
+export async function pester(thread: Thread): Promise<void> {
+  const before = await thread.status();
+  const executions = (await executionsOf(thread)).length;
+  await Promise.all(Array.from({ length: 60 }, () => handleOf(thread).signal('approve', { toolCallId: 'no such call' })));
+  await until(
+    async () => (await executionsOf(thread)).length,
+    (count) => count > executions,
+  );
+  const after = await thread.status();
+  // Results that were recorded already are added to the transcript during continue-as-new.
+  const moves = { seq: 0, remaining: 0, messages: 0 };
+  expect({ ...after, ...moves }).toEqual({ ...before, ...moves });
+}

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
+import { type Content, textOf as textIn } from '../../src/core/message';
+import { defineHooks } from '../../src/hooks';
 import { callTools, fail, type Reply, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
@@ -36,10 +38,28 @@ const late = defineTool({
 });
 const quick = defineTool({ name: 'quick', description: 'Is quick.', input: z.object({}), effect: 'pure', execute: () => 'quick' });
 const agent = defineAgent({ name: 'clerk', model: 'test-model', instructions: 'Report.', tools: [report, late, quick] });
+const seen: unknown[] = [];
+const guarded = defineAgent({
+  name: 'guarded',
+  model: 'test-model',
+  instructions: 'Report.',
+  tools: [report],
+  hooks: defineHooks({
+    'after:tool': {
+      failure: 'fail',
+      run({ call, status, content }) {
+        seen.push({ id: call.id, arguments: call.arguments, status });
+        if (content === 'report 1') return { content: 'report ***' };
+        if (content === 'report 2') return { block: 'not for the model' };
+        return { retry: true };
+      },
+    },
+  }),
+});
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent], bus: true });
+  rig = await startRig({ script, agents: [agent, guarded], bus: true });
 });
 
 const reports = (...times: number[]): Reply =>
@@ -193,4 +213,18 @@ test('[A69] a failure of its run stops it, too', async () => {
   expect(told.at(-1)).toMatchObject({ type: 'thread.run.failed', data: { code: 'auth' } });
   expect(ofType(told, 'agent.tool.background.completed')).toHaveLength(1);
   expect(stopped).toContain(thread.id);
+});
+
+test('hooks on `after:tool` check what ran in the background, and may change or withhold it', async () => {
+  const input = scene([reports(0, 0, 0), say('I wait.'), say('All there.')]);
+  const told = await story(await rig.client.start(guarded, input));
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed' });
+  const results = ofType(told, 'agent.tool.background.completed').map(({ data }) => textIn(data.message.content as Content));
+  expect(results.map((text) => text.split('\n')[1]).sort()).toEqual([
+    '[report has run (success); its result is withheld.]',
+    'report ***',
+    'report 3',
+  ]);
+  expect(seen).toContainEqual({ id: 'call_1', arguments: '{"n":1,"ms":0}', status: 'success' });
+  expect(ofType(told, 'agent.hook.completed').map(({ data }) => data.ignored)).toContain('retry: report runs in the background');
 });

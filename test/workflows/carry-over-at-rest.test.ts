@@ -5,7 +5,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, type Reply, type ScriptedCall, say } from '../../src/testing/model-server';
 import { createAskHuman, defineTool, suspend } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
-import { ask, executionsOf, handleOf, reaches, receiptOf, refusal } from './asking';
+import { ask, pester, reaches, receiptOf, refusal } from './asking';
 import { ofType, requestsOf, scenes, story, textOf } from './scenes';
 
 // A waiting thread continues as new when many requests arrive (I4), and has the same state in the new execution.
@@ -57,21 +57,6 @@ async function begin(replies: Reply[], options: { agent?: { name: string }; mode
   const said = scene(replies);
   const thread = await rig.client.start(options.agent ?? agent, said, options.mode ? { mode: options.mode } : {});
   return { thread, said, results: () => requestsOf(rig, said).at(-1)?.body.messages.map(textOf).slice(3) };
-}
-
-/** Sends so many invalid requests that the thread continues as new; it still waits for the same, in the same state. */
-async function pester(thread: Thread): Promise<void> {
-  const before = await thread.status();
-  const executions = (await executionsOf(thread)).length;
-  await Promise.all(Array.from({ length: 60 }, () => handleOf(thread).signal('approve', { toolCallId: 'no such call' })));
-  await until(
-    async () => (await executionsOf(thread)).length,
-    (count) => count > executions,
-  );
-  const after = await thread.status();
-  // Results that were recorded already are added to the transcript during continue-as-new.
-  const moves = { seq: 0, remaining: 0, messages: 0 };
-  expect({ ...after, ...moves }).toEqual({ ...before, ...moves });
 }
 
 test('[A117] a call that waits for its second vote keeps its first, and calls that ran meanwhile do not run again', async () => {

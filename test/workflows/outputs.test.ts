@@ -6,7 +6,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, say, type WireMessage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig } from '../support/rig';
-import { ofType, requestsOf, scenes, story } from './scenes';
+import { ofType, requestsOf, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
 
@@ -14,6 +14,8 @@ const long = Array.from({ length: 20_000 }, (_, at) => `line ${at}`).join('\n');
 const photo = Buffer.alloc(5_000_000, 'photo').toString('base64');
 
 const values: Record<string, unknown> = {
+  code: `${'x'.repeat(2_000)}\nthe code is 4711\n${'x'.repeat(2_000)}`,
+  filler: 'y\n'.repeat(3_000),
   long,
   short: 'short',
   photo: [
@@ -34,7 +36,10 @@ const agent = defineAgent({ ...base, name: 'reads' });
 const redacts = defineAgent({ ...base, name: 'redacts', hooks: defineHooks({ 'after:tool': () => ({ content: 'removed' }) }) });
 const closed = defineAgent({ ...base, name: 'closed', readOutputs: false });
 const toolless = defineAgent({ name: 'toolless', model: 'test-model', instructions: 'Talk.' });
-const agents = [agent, redacts, closed, toolless];
+/** Above 8,500 tokens the older turns are replaced by a summary. */
+const context = { windowTokens: 12_000, reserveTokens: 2_000, pruneMinimumTokens: 1_000_000, keepTurns: 1, summaryTokens: 500 };
+const summarized = defineAgent({ ...base, name: 'summarized', context });
+const agents = [agent, redacts, closed, toolless, summarized];
 
 let rig: Rig;
 const store = memoryArtifacts();
@@ -93,6 +98,34 @@ test('[B103] [B123] the model reads and searches what was cut, and gets it uncut
   expect(found).toMatchObject({ status: 'success', output: 'L10000: line 9999\nL10001- line 10000' });
   expect(page?.output).toMatch(/^L10000: line 9999\n[\s\S]+\[\.\.\. 8\d\d\d more lines; go on with offset 1\d{4} \.\.\.\]$/);
   expect(page).not.toHaveProperty('outputRef');
+});
+
+test('the model finds in what summaries replaced what they do not say', async () => {
+  const refsIn = (text: string) => [...text.matchAll(/ref=(\w+)/g)].map(([, ref = '']) => ref);
+  const found: string[] = [];
+  let turn = 0;
+  const input = scene(
+    ({ body }) => {
+      const summary = body.messages.map(textOf).find((text) => text.includes('grep_output'));
+      const refs = refsIn(summary ?? '');
+      const last = textOf(body.messages.at(-1));
+      if (last.startsWith('L')) found.push(last);
+      if (refs.length < 3) return callTools([{ name: 'gives', args: { what: turn++ === 0 ? 'code' : 'filler' } }]);
+      // Two summaries later, the first archive is still named.
+      return found.length === 0
+        ? callTools([{ name: 'grep_output', args: { ref: refs[0], pattern: 'the code is \\d+', regex: true } }])
+        : say('done');
+    },
+    'Remember',
+    () => say('<summary>\nNothing of note.\n</summary>'),
+  );
+  const thread = await rig.client.start(summarized, input);
+  const told = await story(thread);
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed' });
+  expect(found.join()).toMatch(/the code is 4711/);
+  const archives = ofType(told, 'thread.context.compacted').map(({ data }) => data.archiveRef);
+  expect(archives.length).toBeGreaterThanOrEqual(3);
+  expect(new Set(archives).size).toBe(archives.length);
 });
 
 test('a thread can not read the output of another, even with its reference', async () => {

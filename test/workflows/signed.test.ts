@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { createSigner, type DecisionSigner, LonghaulClient, type Thread } from '../../src/client';
 import { statementOf } from '../../src/core/attestation';
+import { digestOfCall } from '../../src/core/call-digest';
 import type { DurableEvent, PendingCall } from '../../src/core/event';
 import type { DecisionRequest } from '../../src/core/requests';
 import type { PermissionRule } from '../../src/core/tool';
@@ -134,6 +135,7 @@ test('a decision signed by a known person counts, and the log keeps the signed s
     version: 'longhaul-decision-1',
     request: 'approve',
     threadId: thread.id,
+    agent: 'clerk',
     runId: log.find((event) => event.runId)?.runId,
     digest: pending[0]?.digest,
     shown: sha256('{"cents":900}'),
@@ -180,7 +182,7 @@ test('a signature is valid for one decision on one call of one run, and for noth
   const content: DecisionRequest = { toolCallId: 'call_pay', approved: false, by: 'dana' };
   const statement = statementOf(
     { name: 'approve', content },
-    { threadId: thread.id, runId: runId ?? '', call: { name: 'pay', arguments: '{"cents":900}', digest } },
+    { threadId: thread.id, agent: 'clerk', runId: runId ?? '', call: { name: 'pay', arguments: '{"cents":900}', digest } },
     hexOf,
   );
   const signature = (await signerOf('dana').sign(statement)) as string;
@@ -193,6 +195,24 @@ test('a signature is valid for one decision on one call of one run, and for noth
   expect(ofType(await story(thread), 'agent.approval.decided')[0]?.data).toMatchObject({ approved: false, by: 'dana' });
   await as('dana', other.thread).reject('call_pay');
   await other.thread.result();
+});
+
+test('what is signed is the call that was shown, and only if its digest is that of its arguments', async () => {
+  const { thread, pending } = await waiting([call('pay')]);
+  const [shown] = await thread.pending();
+  expect(shown).toEqual({ ...pending[0], agent: 'clerk' });
+  const other = { ...(shown as PendingCall), arguments: '{"cents":90000}' };
+  const digest = digestOfCall(thread.id, { id: 'call_pay', name: 'pay', arguments: other.arguments }, hexOf);
+  for (const expected of [other, { ...other, digest }, digest]) {
+    await expect(as('dana', thread).approve('call_pay', { expect: expected })).rejects.toMatchObject({ refusal: 'not-as-expected' });
+  }
+  await as('dana', thread).approve('call_pay', { expect: shown as PendingCall });
+  const [decided] = ofType(await story(thread), 'agent.approval.decided');
+  expect(statementHolds(decided?.data ?? {}, 'dana')).toMatchObject({
+    agent: 'clerk',
+    shown: sha256('{"cents":900}'),
+    digest: shown?.digest,
+  });
 });
 
 test('the groups of a signer are those of the verifier, whatever the decision says', async () => {

@@ -11,7 +11,7 @@ const tries = 3;
 const asking = new Map<string, Promise<unknown>>();
 
 /** Queries one execution of a thread, and no later one. Runs one query per thread at a time, with up to three tries. */
-async function query<T, Args extends unknown[]>(
+export async function query<T, Args extends unknown[]>(
   threadId: string,
   execution: string,
   definition: QueryDefinition<T, Args>,

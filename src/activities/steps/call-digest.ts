@@ -1,21 +1,11 @@
 import { createHash } from 'node:crypto';
-import { parseObject, sortedJson } from '../../core/json';
+import { digestOfCall } from '../../core/call-digest';
 import type { ToolCall } from '../../core/message';
 import type { CheckedCall, Verdict } from '../../core/tool';
 
-/** Few enough for a person to compare. */
-const digits = 16;
-
-/**
- * Returns a digest of one call of one thread with exactly these arguments, in any order of keys: the first 16 hexadecimal digits of the SHA-256
- * over the JSON list of thread, call, tool and arguments, with sorted keys.
- */
-export function callDigest(threadId: string, { id, name }: ToolCall, args: string): string {
-  const parsed = parseObject(args.trim() === '' ? '{}' : args) ?? args;
-  return createHash('sha256')
-    .update(sortedJson([threadId, id, name, parsed]) ?? '')
-    .digest('hex')
-    .slice(0, digits);
+/** `args`: the arguments as people are shown them. */
+export function callDigest(threadId: string, call: ToolCall, args: string): string {
+  return digestOfCall(threadId, { ...call, arguments: args }, (text) => createHash('sha256').update(text).digest('hex'));
 }
 
 /** Adds the call's digest to its verdict, if people are or may be asked about the call. */

@@ -10,6 +10,12 @@ import type { AskPolicy, PermissionRule, ToolError } from '../../core/tool';
 import type { Toolbox } from '../../tools/running/toolbox';
 import type { DecisionVerifier, Signatory } from '../verify-decision';
 
+/** What a signed statement must be about. */
+interface Where {
+  threadId: string;
+  agent: string;
+}
+
 /** A call that is about to run, and what the thread says about its approval. */
 export interface ClaimedCall {
   threadId: string;
@@ -32,7 +38,8 @@ export async function whyNotApproved(
   claimed: ClaimedCall,
 ): Promise<ToolError | undefined> {
   const { call, workspace } = claimed;
-  const rules = await signedRules(verifier, claimed);
+  const at = { threadId: claimed.threadId, agent: agent.name };
+  const rules = await signedRules(verifier, claimed, at);
   const verdict = await toolbox.judge(call, { rules, workspace });
   if (verdict.kind === 'reject') return verdict.error;
   const policy = verdict.kind === 'run' ? verdict.approval : undefined;
@@ -42,7 +49,7 @@ export async function whyNotApproved(
   const isByHook = claimed.edited === 'hook' && hooks['before:tool'] !== undefined;
   const shows = (said: ApprovalStatement) =>
     isByHook || (said.arguments === undefined ? said.shown === shown : said.arguments === hashOfArguments(call.arguments));
-  const valid = await approversOf(verifier, claimed, (said) => said.tool === call.name && said.toolCallId === call.id && shows(said));
+  const valid = await approversOf(verifier, claimed, at, (said) => said.tool === call.name && said.toolCallId === call.id && shows(said));
   const needed = policy.approvers ?? 1;
   const count = new Set(valid.filter((who) => isAsked(everAsked(policy), who)).map(({ by }) => nameKey(by))).size;
   return count >= needed ? undefined : notSigned(call.name, needed, count);
@@ -51,38 +58,43 @@ export async function whyNotApproved(
 /** Whether a signed decision remembers exactly these rules for all threads of the agent. */
 export async function remembersForAgent(
   verifier: DecisionVerifier,
-  { threadId, rules, signed }: { threadId: string; rules: readonly PermissionRule[]; signed: Attestation | undefined },
+  { rules, signed, ...at }: Where & { rules: readonly PermissionRule[]; signed: Attestation | undefined },
 ): Promise<boolean> {
   const said = signed && statementIn(signed);
-  if (said?.threadId !== threadId || said.remember?.for !== 'agent') return false;
+  if (!said || !isFrom(said, at) || said.remember?.for !== 'agent') return false;
   const isSame = sortedJson(said.remember.rules) === sortedJson(rules);
   return isSame && (await verified(verifier, signed as Attestation, said)) !== undefined;
 }
 
 /** The rules of the thread that a signed decision in this thread remembers. */
-async function signedRules(verifier: DecisionVerifier, { threadId, rules = [] }: ClaimedCall): Promise<PermissionRule[]> {
+async function signedRules(verifier: DecisionVerifier, { rules = [] }: ClaimedCall, at: Where): Promise<PermissionRule[]> {
   const kept: PermissionRule[] = [];
   for (const { signed, ...rule } of rules) {
     const said = signed && statementIn(signed);
     const isIn = said?.remember?.rules.some((one) => sortedJson(one) === sortedJson(rule));
-    if (signed && said?.threadId === threadId && isIn && (await verified(verifier, signed, said))) kept.push(rule);
+    if (signed && said && isFrom(said, at) && isIn && (await verified(verifier, signed, said))) kept.push(rule);
   }
   return kept;
 }
 
 async function approversOf(
   verifier: DecisionVerifier,
-  { threadId, runId, signed = [] }: ClaimedCall,
+  { runId, signed = [] }: ClaimedCall,
+  at: Where,
   isAbout: (said: ApprovalStatement) => boolean,
 ): Promise<Signatory[]> {
   const approvers: Signatory[] = [];
   for (const one of signed) {
     const said = statementIn(one);
-    if (said?.threadId !== threadId || said.runId !== runId || !isAbout(said)) continue;
+    if (!said || !isFrom(said, at) || said.runId !== runId || !isAbout(said)) continue;
     const who = await verified(verifier, one, said);
     if (who) approvers.push(who);
   }
   return approvers;
+}
+
+function isFrom(said: ApprovalStatement, { threadId, agent }: Where): boolean {
+  return said.threadId === threadId && said.agent === agent;
 }
 
 /** The statement of a signed approval, or undefined if it is another one. */

@@ -31,14 +31,14 @@ export interface Step {
  */
 export async function runStep<T>(
   { bus, ...deps }: Needed,
-  { progress, once = false, earlier }: StepRun,
+  { progress, once = false, earlier, threadId: given }: StepRun,
   work: (step: Step) => Promise<T>,
 ): Promise<T> {
   const context = Context.current();
   const { workflowExecution, heartbeatDetails } = context.info;
   const attempt = (earlier?.attempts ?? 0) + context.info.attempt;
   const before = (heartbeatDetails ?? earlier?.left) as Step['before'];
-  const threadId = workflowExecution?.workflowId ?? '';
+  const threadId = given ?? workflowExecution?.workflowId ?? '';
   const execution = workflowExecution?.runId ?? '';
   const someWereLost = attempt > 1 + (before?.failed?.length ?? 0) + (before?.throws ?? 0);
   await mayBegin(context, before ?? progress(), { always: once || someWereLost });
@@ -82,6 +82,8 @@ interface StepRun {
   /** The step must not run twice. */
   once?: boolean | undefined;
   earlier?: EarlierAttempts | undefined;
+  /** The thread, if the step belongs to another workflow of it. */
+  threadId?: string | undefined;
 }
 
 type Needed = Pick<ActivityDependencies, 'bus' | 'liveTextMs' | 'takeoverMs'>;

@@ -238,6 +238,6 @@ function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {
 }
 
 /** Approves only what was on the screen. */
-function asShown({ digest }: PendingCall): { expect?: string } {
-  return digest ? { expect: digest } : {};
+function asShown(call: PendingCall): { expect?: PendingCall } {
+  return call.digest ? { expect: call } : {};
 }

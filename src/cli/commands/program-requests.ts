@@ -7,6 +7,7 @@ export function addRequests(program: Command): void {
   addWords(program);
   addDecisions(program);
   addSteering(program);
+  addReopen(program);
 }
 
 /** Who answers. The answer is signed if LONGHAUL_SIGNING_KEY is set. */
@@ -157,6 +158,19 @@ function addSteering(program: Command): void {
     .action((thread, options) => {
       const { close }: typeof import('./requests') = require('./requests');
       return close(thread, options);
+    });
+}
+
+function addReopen(program: Command): void {
+  program
+    .command('reopen')
+    .description('reopen a closed conversation, and send it a message if one is given')
+    .arguments('<thread> [text]')
+    .addOption(reason())
+    .addOption(byOption())
+    .action((thread, text, options) => {
+      const { reopen }: typeof import('./requests') = require('./requests');
+      return reopen(thread, text, options);
     });
 }
 

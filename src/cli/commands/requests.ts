@@ -50,9 +50,10 @@ export async function approve(
   const edited = json === undefined ? undefined : objectOf(json);
   await request(threadId, styled`${call} is approved.`, async (thread) => {
     const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
-    const shown = expect ?? (pending ? pending.digest : nothingShown);
     // A call with another digest is not printed, because its approval is refused.
-    if (pending && (expect === undefined || expect === pending.digest)) note(aboutTo(threadId, pending, { edited, more }));
+    const isShown = pending && (expect === undefined || expect === pending.digest);
+    if (isShown) note(aboutTo(threadId, pending, { edited, more }));
+    const shown = isShown ? (pending.digest ? pending : undefined) : (expect ?? nothingShown);
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
@@ -79,7 +80,7 @@ function aboutTo(
   const all = commandLine('show', [threadId], { options: ' --json' });
   const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
   const about = questionParts(what, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
-  const told = styled`Approving ${paint.bold(call.name)}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
+  const told = styled`Approving ${paint.bold(call.name)}${call.agent ? ` of agent ${call.agent}` : ''}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
   return told.fit(process.stderr.columns);
 }
 
@@ -132,6 +133,17 @@ export function compact(threadId: string, by: By): Promise<void> {
 
 export function close(threadId: string, options: By & { cancel?: boolean }): Promise<void> {
   return request(threadId, styled`The thread accepts no more messages.`, (thread) => thread.close(options));
+}
+
+export async function reopen(threadId: string, words: string | undefined, by: By): Promise<void> {
+  const message = words === undefined ? undefined : await givenText(words, 'the message');
+  await withClient({}, async (client) => {
+    const thread = await client.reopen(threadId, by);
+    if (message !== undefined) await thread.send(message);
+    const done =
+      message === undefined ? styled`The conversation is open.` : styled`The conversation is open, and the message was accepted.`;
+    note(done.fit(process.stderr.columns));
+  });
 }
 
 function request(threadId: string, done: Styled, what: (thread: Thread) => Promise<Receipt | Styled>): Promise<void> {

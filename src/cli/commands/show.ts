@@ -108,11 +108,16 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
   if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
+  if (status?.plan) lines.push('', ...planLines(status.plan).map((line) => line.fit(columns)));
   for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call, columns));
   for (const part of [usage && audit ? spentLines(usage, audit) : [], audit ? auditLines(audit) : [], summaryOf(messages)]) {
     if (part.length > 0) lines.push('', ...part.map((line) => line.fit(columns)));
   }
   return lines;
+}
+
+function planLines(plan: string): Styled[] {
+  return [paint.bold('plan'), ...plan.split('\n').map((line) => styled`  ${line}`)];
 }
 
 /** The room for one call: as much as a person can read. Longer text is usually a file's content. */

@@ -120,6 +120,8 @@ const shown: Shown = {
     return line(state, state.options.paint.dim(`older context was compacted: ${count(prunedOutputs, 'output')} shortened, ${dropped}`));
   },
   'thread.closed': ({ reason }, state) => line(state, state.options.paint.dim(`the conversation is closed (${reason})`)),
+  'thread.reopened': ({ by, reason }, state) =>
+    line(state, state.options.paint.dim(`the conversation is open again${by ? ` (${by})` : ''}${reason ? `: ${reason}` : ''}`)),
   'thread.run.completed': ({ turns, usage }, state, event) => {
     const { green, dim } = state.options.paint;
     const facts = [count(turns, 'turn'), count(state.toolCalls ?? 0, 'tool call'), usageWords(usage), took(state, event)].filter(Boolean);

@@ -1,11 +1,17 @@
 import { excerpt } from '../json';
 import { type Content, fileWords, type Message, toolCallsOf, type UserMessage, wordsOf } from '../message';
+import type { ContextState } from '../state';
+import { shortText } from '../text';
 import { unreachable } from '../unreachable';
 import type { Division } from './shorten';
 
-/** Retained facts have a bound, because every summary repeats them: at most so many, and so many characters together. The newest stay. */
+/**
+ * Retained facts have a bound, because every summary repeats them: at most so many, and so many characters together. The newest stay. One alone may
+ * take a quarter, so that a long line, which the output of a tool may have suggested, does not remove all others.
+ */
 const mostFacts = 100;
 const factsChars = 12_000;
+const factChars = 3_000;
 
 /** A summary as the model wrote it. */
 export interface Summary {
@@ -39,9 +45,10 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Merges facts, without duplicates and oldest first. A fact that is repeated counts as new. */
+/** Merges facts, without duplicates and oldest first. A fact that is repeated counts as new, and one that is too long is cut. */
 export function mergeFacts(earlier: readonly string[], newer: readonly string[]): string[] {
-  const facts = [...new Set([...earlier.filter((fact) => !newer.includes(fact)), ...newer])].slice(-mostFacts);
+  const added = newer.map((fact) => shortText(fact, factChars));
+  const facts = [...new Set([...earlier.filter((fact) => !added.includes(fact)), ...added])].slice(-mostFacts);
   let chars = 0;
   const first = facts.findLastIndex((fact) => (chars += fact.length) > factsChars) + 1;
   return facts.slice(first);
@@ -50,13 +57,39 @@ export function mergeFacts(earlier: readonly string[], newer: readonly string[])
 const handoff =
   'The conversation up to here was too long to be kept. Its earlier part is replaced by this summary, which was written for whoever continues the work. Build on what is done; do not repeat it.';
 
-/** The message that replaces the summarized ones. `background`: calls whose results are still to come. */
-export function summaryMessage(id: string, { text, retained }: Summary, background: readonly { id: string; name: string }[]): UserMessage {
+/** Each archive has the summary before it, which names earlier archives, so all of them can be found. */
+const mostArchives = 20;
+
+/** Adds the reference of what a summary replaced to those of earlier summaries. */
+export function archivesWith({ archives = [] }: Pick<ContextState, 'archives'> = {}, ref: string): string[] {
+  return [...archives.filter((one) => one !== ref), ref].slice(-mostArchives);
+}
+
+/** What a summary message says besides the summary. `background`: calls whose results are still to come. */
+export interface SummaryNotes {
+  background?: readonly { id: string; name: string }[];
+  archives?: readonly string[];
+  /** The agent's plan. */
+  plan?: string;
+}
+
+/** The message that replaces the summarized ones. */
+export function summaryMessage(
+  id: string,
+  { text, retained }: Summary,
+  { background = [], archives = [], plan }: SummaryNotes = {},
+): UserMessage {
   const running = background.map(({ id: call, name }) => `${name} (${call})`).join(', ');
   const sections = [
     handoff,
     ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
     ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
+    ...(plan === undefined ? [] : [`<plan>\n${plan}\n</plan>`]),
+    ...(archives.length === 0
+      ? []
+      : [
+          `What was replaced can still be read with read_output and searched with grep_output, oldest first: ${archives.map((ref) => `ref=${ref}`).join(', ')}`,
+        ]),
     ...(running === '' ? [] : [`Still running in the background; their results will come as messages: ${excerpt(running, 2_000)}`]),
   ];
   return { id, role: 'user', content: sections.join('\n\n'), origin: 'engine', summary: true };

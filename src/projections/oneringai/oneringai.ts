@@ -61,6 +61,7 @@ class Emitter {
     if (!isDurable(event)) return [];
     this.#now = event.timestamp;
     if (event.type === 'thread.closed') this.#closed = true;
+    if (event.type === 'thread.reopened') this.#closed = false;
     const execution = this.#executionOf(event);
     // Messages that were accepted before the close still have their runs; no other events are reported after it.
     if (execution || !this.#closed) this.#fold(event, execution);

@@ -81,10 +81,14 @@ function byName(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-function shownName(name: string, entry: Dirent): string {
-  // A line break in a name would look like another entry.
+/** In quotes, if it has control characters: a line break in a name would look like another entry. */
+export function shownPath(name: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
-  const safe = /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
+  return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
+}
+
+function shownName(name: string, entry: Dirent): string {
+  const safe = shownPath(name);
   if (entry.isDirectory()) return `${safe}/`;
   return entry.isSymbolicLink() ? `${safe}@` : safe;
 }

@@ -2,13 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { messageOfThrown } from '../../core/thrown';
 import { defineTool, type Tool } from '../defining/define-tool';
+import type { ToolContext } from '../defining/tool-definition';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxOutputBytes } from '../running/output-cap';
 import { searchText } from './search-text';
-import { graphemePage, lineOf, linesPage } from './text-pages';
+import { type LongText, linePiece, linesPage } from './text-pages';
 
-/** Reads a stored output of a thread. Rejects with an error for the model. */
-export type ReadOutput = (threadId: string, ref: string) => Promise<Buffer>;
+/** Reads a stored output of a thread and does something with it; one at a time. Rejects with an error for the model. */
+export type UseOutput = <T>(threadId: string, ref: string, signal: AbortSignal, work: (output: LongText) => Promise<T>) => Promise<T>;
 
 /** Space for the footer: a result of these tools is never cut. */
 const maxBytes = maxOutputBytes - 512;
@@ -17,12 +18,12 @@ const ref = z.string().min(1).describe('The ref of the output, as in "[tool outp
 const footer = (words: string) => `[... ${words} ...]`;
 
 /** Creates the tools with which a model reads the stored outputs of its own thread. They read only, and their results are at most 50 KiB. */
-export function createOutputTools(read: ReadOutput): Tool[] {
-  const textOf = async (threadId: string, id: string): Promise<Buffer> => {
-    const bytes = await read(threadId, id);
-    if (isUtf8(bytes)) return bytes;
-    throw new ToolFailure(`Error: the output with ref '${id}' is ${bytes.length} bytes of binary data; only text can be read.`);
-  };
+export function createOutputTools(use: UseOutput): Tool[] {
+  const withText = <T>(id: string, { threadId, signal }: ToolContext, work: (text: LongText) => Promise<T>): Promise<T> =>
+    use(threadId, id, signal, async (output) => {
+      if (isUtf8(output.bytes)) return work(output);
+      throw new ToolFailure(`Error: the output with ref '${id}' is ${output.bytes.length} bytes of binary data; only text can be read.`);
+    });
 
   const readOutput = defineTool({
     name: 'read_output',
@@ -35,7 +36,7 @@ export function createOutputTools(read: ReadOutput): Tool[] {
     }),
     effect: 'pure',
     async execute({ ref: id, offset, limit }, ctx) {
-      const { lines, total } = linesPage(await textOf(ctx.threadId, id), { offset, limit, maxBytes });
+      const { lines, total } = await withText(id, ctx, (text) => linesPage(text, { offset, limit, maxBytes }));
       if (total === 0) return '(empty output)';
       if (lines.length === 0) return footer(`offset ${offset} is past the end: the output has ${total} lines`);
       const next = offset + lines.length;
@@ -55,14 +56,13 @@ export function createOutputTools(read: ReadOutput): Tool[] {
       limit: z.number().int().min(1).max(maxBytes).default(10_000).describe('How many characters at most.'),
     }),
     effect: 'pure',
-    async execute({ ref: id, line: number, offset, limit }, ctx) {
-      const line = lineOf(await textOf(ctx.threadId, id), number);
-      if (line === undefined) return footer(`the output has no line ${number}`);
-      if (line === '') return '(empty line)';
-      if (offset >= line.length) return footer(`offset ${offset} is past the end: the line has ${line.length} characters`);
-      const [start, end] = graphemePage(line, { offset, limit, maxBytes });
-      const piece = line.slice(start, end);
-      return end === line.length ? piece : `${piece}\n${footer(`${line.length - end} more characters; go on with offset ${end}`)}`;
+    async execute({ ref: id, ...asked }, ctx) {
+      const found = await withText(id, ctx, (text) => linePiece(text, { ...asked, maxBytes }));
+      if (!found) return footer(`the output has no line ${asked.line}`);
+      const { piece, end, length } = found;
+      if (length === 0) return '(empty line)';
+      if (piece === '') return footer(`offset ${asked.offset} is past the end: the line has ${length} characters`);
+      return end === length ? piece : `${piece}\n${footer(`${length - end} more characters; go on with offset ${end}`)}`;
     },
   });
 
@@ -81,11 +81,11 @@ export function createOutputTools(read: ReadOutput): Tool[] {
     }),
     effect: 'pure',
     async execute({ ref: id, ignore_case: ignoreCase, max_matches: maxMatches, ...asked }, ctx) {
-      const bytes = await textOf(ctx.threadId, id);
-      const { ref: _, ...search } = { ref: id, ...asked, ignoreCase, maxMatches, maxBytes, bytes };
-      const { found, matches, more, lines } = await searchText(search).catch((error: unknown) => {
-        throw new ToolFailure(`Error: ${messageOfThrown(error)}. Use a simpler pattern.`);
-      });
+      const { found, matches, more, lines } = await withText(id, ctx, ({ bytes }) =>
+        searchText({ ...asked, ignoreCase, maxMatches, maxBytes, bytes }).catch((error: unknown) => {
+          throw new ToolFailure(`Error: ${messageOfThrown(error)}. Use a simpler pattern.`);
+        }),
+      );
       if (matches === 0) return footer(`no match in ${lines} lines`);
       return more ? `${found}\n${footer('more matches; use a narrower pattern, or a higher max_matches')}` : found;
     },

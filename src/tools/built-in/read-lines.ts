@@ -1,14 +1,17 @@
 import type { FileHandle } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
+import { ContentHash } from './content-hash';
 
 /** Longer lines are clipped, so that one line of minified code doesn't take up the whole result. */
-const maxLineLength = 2_000;
+export const maxLineLength = 2_000;
 
 export interface LineWindow {
   /** The requested lines, clipped, as many as fit `maxBytes` (at least one). */
   lines: string[];
   /** Number of lines in the whole file. A line break at the end begins no further line. */
   total: number;
+  /** Of the whole file, as bytes. */
+  hash: string;
 }
 
 /** Returns `undefined` for a binary file. Reads the whole file to count its lines, and keeps only the requested ones. */
@@ -19,6 +22,7 @@ export async function readLines(
 ): Promise<LineWindow | undefined> {
   const collector = new LineCollector(want);
   const decoder = new StringDecoder('utf8');
+  const hash = new ContentHash();
   const chunk = Buffer.alloc(64 * 1024);
   for (let first = true; ; first = false) {
     signal.throwIfAborted();
@@ -26,11 +30,12 @@ export async function readLines(
     if (bytesRead === 0) break;
     const bytes = chunk.subarray(0, bytesRead);
     if (first && bytes.subarray(0, 8192).includes(0)) return undefined;
+    hash.add(bytes);
     const text = decoder.write(bytes);
     collector.add(first ? text.replace(/^\uFEFF/, '') : text);
   }
   collector.add(decoder.end());
-  return collector.end();
+  return { ...collector.end(), hash: hash.end() };
 }
 
 class LineCollector {
@@ -54,7 +59,7 @@ class LineCollector {
     this.#append(text.slice(from));
   }
 
-  end(): LineWindow {
+  end(): Omit<LineWindow, 'hash'> {
     if (this.#length > 0) this.#endLine();
     return { lines: this.#lines, total: this.#number - 1 };
   }

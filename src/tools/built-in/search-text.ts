@@ -4,17 +4,8 @@ import { type Search, type SearchAnswer, threadName } from './search-thread.js';
 
 const thread = { file: join(__dirname, 'search-thread.js'), name: threadName, what: 'the search', ms: 5_000, mb: 256 };
 
-/** One search at a time: each may take the memory of a whole output. */
-let turn: Promise<unknown> = Promise.resolve();
-
 /** Searches a text in a thread of its own. Rejects if the pattern is invalid, or if the search takes more than 5 s. */
-export function searchText(search: Search): Promise<Exclude<SearchAnswer, { thrown: string }>> {
-  const mine = turn.then(() => searchNow(search));
-  turn = mine.catch(() => undefined);
-  return mine;
-}
-
-async function searchNow(search: Search): Promise<Exclude<SearchAnswer, { thrown: string }>> {
+export async function searchText(search: Search): Promise<Exclude<SearchAnswer, { thrown: string }>> {
   const running = new BoundedThread<Search, SearchAnswer>(thread);
   try {
     await running.ready;

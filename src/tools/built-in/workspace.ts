@@ -16,8 +16,8 @@ export interface Workspace {
   inside(path: string): Promise<string>;
   /** The name of a real path for the model: relative to the root. */
   show(real: string): string;
-  /** Opens an existing file for reading. Throws `WorkspaceError`. */
-  openFile(path: string): Promise<FileHandle>;
+  /** Opens an existing file for reading. `asked`: the path for messages, if it is another one. Throws `WorkspaceError`. */
+  openFile(path: string, asked?: string): Promise<FileHandle>;
   /** Opens a folder. On Linux, the returned path can't be redirected to another folder while the handle is open. */
   openFolder(real: string): Promise<OpenFolder>;
   /** Like `openFolder`, but creates missing folders, each inside the one that was opened before it. */
@@ -31,8 +31,10 @@ export interface OpenFolder {
 
 /** A path can't be used; the message is for the model. */
 export class WorkspaceError extends ToolFailure {
-  constructor(message: string) {
+  /** `cause`: the error of the file system. */
+  constructor(message: string, cause?: unknown) {
     super(`Error: ${message}`, { name: 'WorkspaceError', message });
+    if (cause !== undefined) this.cause = cause;
   }
 }
 
@@ -71,15 +73,15 @@ export async function openWorkspace(folder: string): Promise<Workspace> {
     inside,
     show,
 
-    async openFile(path: string): Promise<FileHandle> {
+    async openFile(path: string, asked: string = path): Promise<FileHandle> {
       const real = await inside(path);
       // Without O_NONBLOCK, opening a named pipe waits for a writer forever.
-      const handle = await openOrSay(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, path);
+      const handle = await openOrSay(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, asked);
       return closingOnThrow(handle, async () => {
-        await confirm(handle, path);
+        await confirm(handle, asked);
         const stat = await handle.stat();
-        if (stat.isDirectory()) throw new WorkspaceError(`${shown(path)} is a folder. Use list_dir to see what is in it.`);
-        if (!stat.isFile()) throw new WorkspaceError(`${shown(path)} is not a regular file.`);
+        if (stat.isDirectory()) throw new WorkspaceError(`${shown(asked)} is a folder. Use list_dir to see what is in it.`);
+        if (!stat.isFile()) throw new WorkspaceError(`${shown(asked)} is not a regular file.`);
         return handle;
       });
     },
@@ -152,7 +154,7 @@ const words: Record<string, string> = {
 /** Converts a file system error to a message for the model; returns other errors unchanged. */
 export function pathError(error: unknown, path: string): unknown {
   const code = codeOf(error);
-  return code in words ? new WorkspaceError(`${shown(path)} ${words[code]}.`) : error;
+  return code in words ? new WorkspaceError(`${shown(path)} ${words[code]}.`, error) : error;
 }
 
 export function codeOf(error: unknown): string {

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, lstat, open, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
-import { codeOf, openWorkspace, pathError, type Workspace, WorkspaceError } from './workspace';
+import { contentHash, expectedHash, staleHash } from './content-hash';
+import { isText, readBytes } from './file-text';
+import { replaceFile } from './replace-file';
+import { openWorkspace, type Workspace, WorkspaceError } from './workspace';
 
 /**
  * Writes a whole file, and creates its folders. A reader sees the old text or the new one, never a mixture.
@@ -12,61 +11,30 @@ import { codeOf, openWorkspace, pathError, type Workspace, WorkspaceError } from
  */
 export const writeFile = defineTool({
   name: 'write_file',
-  description: 'Write a text file: creates it, with its folders, or replaces what it held. Give the whole content.',
+  description:
+    'Write a text file: creates it, with its folders, or replaces what it held. Give the whole content. To change a part of a file, use edit or apply_patch.',
   input: z.object({
     path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
-    content: z.string(),
+    content: z.string().refine(...isText),
+    expected_hash: expectedHash,
   }),
   effect: 'keyed',
-  async execute({ path, content }, ctx) {
+  async execute({ path, content, expected_hash: expected }, ctx) {
     const workspace = await openWorkspace(ctx.workspace);
     const target = await workspace.inside(path);
-    if (target === workspace.root || /[/\\]$/.test(path)) throw new WorkspaceError(`'${path}' is a folder. Name a file.`);
-    try {
-      await replaceFile(workspace, target, path, content, ctx.signal);
-    } catch (error) {
-      throw pathError(error, path);
-    }
+    if (expected !== undefined) await checkHash(workspace, target, { path, content, expected });
+    await replaceFile(workspace, { target, path, content }, ctx.signal);
     return `Wrote ${Buffer.byteLength(content)} bytes to ${workspace.show(target)}`;
   },
 });
 
-async function replaceFile(workspace: Workspace, target: string, path: string, content: string, signal: AbortSignal): Promise<void> {
-  const folder = await workspace.makeFolder(dirname(target));
-  try {
-    const place = join(folder.path, basename(target));
-    const mode = await modeToKeep(place, path);
-    const draft = join(folder.path, `.longhaul-${randomBytes(8).toString('hex')}.tmp`);
-    const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666);
-    try {
-      try {
-        await file.writeFile(content, 'utf8');
-        if (mode !== undefined) await file.chmod(mode);
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
-      signal.throwIfAborted();
-      await rename(draft, place);
-    } catch (error) {
-      await unlink(draft).catch(() => undefined);
-      throw error;
-    }
-  } finally {
-    await folder.handle.close();
-  }
-}
-
-/** The permissions of the replaced file without setuid and setgid bits; `undefined` if there is no file. */
-async function modeToKeep(place: string, path: string): Promise<number | undefined> {
-  const before = await lstat(place).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (!before) return undefined;
-  if (before.isDirectory()) throw new WorkspaceError(`'${path}' is a folder. Name a file.`);
-  if (!before.isFile()) throw new WorkspaceError(`'${path}' is not a regular file.`);
-  // A rename would succeed anyway, but a file is read-only on purpose.
-  await access(place, constants.W_OK);
-  return before.mode & 0o777;
+/** A file that already has the new content is not stale: an earlier attempt at the same call may have written it. */
+async function checkHash(
+  workspace: Workspace,
+  target: string,
+  { path, content, expected }: { path: string; content: string; expected: string },
+): Promise<void> {
+  const before = await readBytes(workspace, target, path);
+  const found = before && contentHash(before.bytes);
+  if (found !== expected && found !== contentHash(Buffer.from(content))) throw new WorkspaceError(staleHash(path, expected, found));
 }

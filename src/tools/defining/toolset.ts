@@ -45,6 +45,7 @@ export function isToolset(value: unknown): value is Toolset {
 export function oddTools(tools: unknown): string[] {
   if (!Array.isArray(tools)) return ['tools must be a list of tools that defineTool returned.'];
   return tools.flatMap((tool, at) =>
-    typeof tool === 'object' && tool !== null && typeof tool.parameters === 'object' ? [] : [`tools[${at}] was not made by defineTool.`],
+    // Not `parameters`, which some tools make when they are first used.
+    typeof tool === 'object' && tool !== null && typeof tool.check === 'function' ? [] : [`tools[${at}] was not made by defineTool.`],
   );
 }

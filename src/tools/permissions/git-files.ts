@@ -2,6 +2,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { bounds } from '../../core/bounds';
 import { ownFolder } from '../../core/own-folder';
 import { isBelow, whereItLeads } from './place';
+import { makesCommandsRunCode } from './startup-files';
 
 /** Arguments that contain a file's text, not its path. */
 const texts = new Set('content contents text old new old_string new_string old_text new_text patch diff input'.split(' '));
@@ -12,11 +13,11 @@ const longestPath = 4_096;
 const mostCharacters = 200_000;
 
 /**
- * Whether a call of an editing tool names a file of git, which can make git run programs, or a file of longhaul. Decides by where paths lead;
- * a patch names files in its headers.
+ * Whether a call of an editing tool names a file of git or another one that makes commands run code, or a file of longhaul. Decides by where paths
+ * lead; a patch names files in its headers.
  */
 export function touchesKept(args: unknown, root: string | undefined): boolean {
-  return touches(args, root, ['.git', ownFolder]);
+  return touches(args, root, ['.git', ownFolder], makesCommandsRunCode);
 }
 
 /** Like `touchesKept`, only for the files of longhaul, which contain every thread. */
@@ -30,14 +31,14 @@ interface Kept {
   real: string | undefined;
 }
 
-function touches(args: unknown, root: string | undefined, folders: readonly string[]): boolean {
+function touches(args: unknown, root: string | undefined, folders: readonly string[], isKeptName = (_path: string) => false): boolean {
   const paths = pathsIn(args);
   if (paths === undefined) return true;
   const kept = folders.map((name) => ({ name, real: root === undefined ? undefined : whereItLeads(join(root, name)) }));
   let names = 0;
   return [...paths].some((path) => {
     names += resolve(root ?? sep, path).split(sep).length;
-    return names > bounds.commandNames || leadsIntoOne(path, root, kept);
+    return names > bounds.commandNames || isKeptName(inWorkspace(path.trim(), root)) || leadsIntoOne(path, root, kept, isKeptName);
   });
 }
 
@@ -63,13 +64,19 @@ function pathsIn(args: unknown, name = ''): Set<string> | undefined {
 }
 
 /** Decides by name and by real path: `.git` may itself be a link, or the target of one. */
-function leadsIntoOne(path: string, root: string | undefined, kept: readonly Kept[]): boolean {
+function leadsIntoOne(path: string, root: string | undefined, kept: readonly Kept[], isKeptName: (path: string) => boolean): boolean {
   const full = resolve(root ?? sep, path);
   if (kept.some(({ name }) => isIn(name, path, root) || isIn(name, full, root))) return true;
   if (root === undefined || full.length > longestPath) return false;
   const target = whereItLeads(full);
   if (target === undefined) return false;
+  if (isKeptName(inWorkspace(target, root))) return true;
   return kept.some(({ name, real }) => isIn(name, target, root) || (real !== undefined && isBelow(target, real)));
+}
+
+/** The path from the workspace on, because the folders above it may have any name. */
+function inWorkspace(path: string, root: string | undefined): string {
+  return root !== undefined && isAbsolute(path) && isBelow(path, root) ? relative(root, path) : path;
 }
 
 /** The workspace itself may be inside a folder of longhaul, but not inside one of git. */

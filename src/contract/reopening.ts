@@ -1,0 +1,2 @@
+/** The answer to a query of a thread that does not have its state yet, because it is being reopened. It can be tried again immediately. */
+export const reopening = 'The thread is being reopened.';

@@ -1,0 +1,125 @@
+import { ToolFailure } from '../defining/tool-failure';
+import { contentHash } from './content-hash';
+import { EditJournal, type EditPlan, type PlannedFile } from './edit-journal';
+import { type FileBytes, readBytes } from './file-text';
+import { deleteFile, replaceFile, unlessMissing } from './replace-file';
+import type { Workspace } from './workspace';
+
+/**
+ * Carries out a call that changes files, all of them or none, and returns its report. `makePlan` decides what changes. If an earlier attempt at the
+ * call died, this one completes what that attempt had planned, and decides nothing anew: an edit whose result is in place would not find its old
+ * text.
+ */
+export async function changeFiles(workspace: Workspace, call: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
+  return oneAtATime(workspace.root, () => change(workspace, call, makePlan));
+}
+
+interface Call {
+  idempotencyKey: string;
+  signal: AbortSignal;
+}
+
+/** By workspace, the last change that was begun in this process. */
+const changes = new Map<string, Promise<unknown>>();
+
+/** Two calls of one answer may change the same file: the second must see what the first wrote. */
+async function oneAtATime<T>(root: string, work: () => Promise<T>): Promise<T> {
+  const before = changes.get(root) ?? Promise.resolve();
+  const mine = before.then(work, work);
+  changes.set(root, mine);
+  try {
+    return await mine;
+  } finally {
+    if (changes.get(root) === mine) changes.delete(root);
+  }
+}
+
+async function change(workspace: Workspace, { idempotencyKey, signal }: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
+  const journal = new EditJournal(workspace, idempotencyKey);
+  const earlier = await journal.read();
+  if (earlier && !earlier.files) return earlier.report;
+  const { report, files } = earlier?.files ? { report: earlier.report, files: earlier.files } : await makePlan();
+  signal.throwIfAborted();
+  if (!earlier) await journal.begin({ report, files });
+  const changed: Found[] = [];
+  try {
+    await carryOut(workspace, files, changed);
+  } catch (error) {
+    // This process may have been frozen while another attempt completed the call.
+    const now = await journal.read();
+    if (now && !now.files) return now.report;
+    await undo(workspace, changed, error);
+    await journal.cancel();
+    throw error;
+  }
+  await journal.complete(report);
+  return report;
+}
+
+interface Found {
+  file: PlannedFile;
+  real: string;
+  before: FileBytes | undefined;
+}
+
+/** Changes every file, and notes those that it changes. Not stopped by a cancel, because half of a change is worse than all of it. */
+async function carryOut(workspace: Workspace, files: readonly PlannedFile[], changed: Found[]): Promise<void> {
+  const found = await Promise.all(files.map((file) => find(workspace, file)));
+  const [done, open] = [found.filter(isDone), found.filter((each) => !isDone(each))];
+  if (!open.every(isAsPlanned))
+    throw changedMeanwhile(
+      open.filter((each) => !isAsPlanned(each)),
+      done,
+    );
+  for (const { file } of open) {
+    // Again directly before the change: writing the other files took time.
+    const now = await find(workspace, file);
+    if (isDone(now)) continue;
+    if (!isAsPlanned(now)) throw changedMeanwhile([now], []);
+    changed.push(now);
+    await write(workspace, now);
+  }
+}
+
+async function find(workspace: Workspace, file: PlannedFile): Promise<Found> {
+  const real = await workspace.inside(file.path);
+  return { file, real, before: await readBytes(workspace, real, file.path) };
+}
+
+/** By an earlier attempt. */
+function isDone({ file, before }: Found): boolean {
+  return file.after === null ? before === undefined : before?.bytes.equals(Buffer.from(file.after)) === true;
+}
+
+function isAsPlanned({ file, before }: Found): boolean {
+  return (before ? contentHash(before.bytes) : null) === file.before;
+}
+
+function changedMeanwhile(others: readonly Found[], done: readonly Found[]): ToolFailure {
+  const names = (found: readonly Found[]) => found.map(({ file }) => file.path).join(', ');
+  const written = done.length === 0 ? 'Nothing was written.' : `An earlier attempt at this call had already changed: ${names(done)}.`;
+  return new ToolFailure(
+    `Error: Something else changed these files at the same time: ${names(others)}. ${written} Read the files again, and make the changes that are missing.`,
+  );
+}
+
+async function write(workspace: Workspace, { file: { path, after, mode }, real }: Found): Promise<void> {
+  if (after === null) await deleteFile(workspace, real, path);
+  else await replaceFile(workspace, { target: real, path, content: after, mode });
+}
+
+/** Restores the files in reverse order. One that can't be restored is named, because the model must look after it. */
+async function undo(workspace: Workspace, changed: readonly Found[], cause: unknown): Promise<void> {
+  const left: string[] = [];
+  for (const { file, real, before } of changed.toReversed()) {
+    try {
+      if (before) await replaceFile(workspace, { target: real, path: file.path, content: before.bytes, mode: before.mode });
+      else await deleteFile(workspace, real, file.path).catch(unlessMissing);
+    } catch {
+      left.push(file.path);
+    }
+  }
+  if (left.length === 0) return;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  throw new ToolFailure(`Error: ${why} The changes of these files could not be undone: ${left.join(', ')}. Look at them before you go on.`);
+}

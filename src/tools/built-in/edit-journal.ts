@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { readdir, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from '../../core/json';
+import { ownFolder } from '../../core/own-folder';
+import { readBytes } from './file-text';
+import { deleteFile, replaceFile, unlessMissing } from './replace-file';
+import type { Workspace } from './workspace';
+
+/** What a call is about to do to one file. Paths are relative to the workspace. */
+export interface PlannedFile {
+  path: string;
+  /** The content's hash before the change; `null` if the file must not exist. */
+  before: string | null;
+  /** The whole new content; `null` deletes the file. */
+  after: string | null;
+  /** The permissions that it gets. Default: those that it has. */
+  mode?: number;
+}
+
+/** All changes of one call, and what the model is told about them. */
+export interface EditPlan {
+  files: PlannedFile[];
+  report: string;
+}
+
+/** `report` alone: the call was completed. */
+interface Entry {
+  report: string;
+  files?: PlannedFile[];
+}
+
+/** JSON of the contents of all files that one call may change, with room for escapes. */
+const mostEntryBytes = 256 * 1024 * 1024;
+/** A call is not attempted again after this time. */
+const keptMs = 7 * 24 * 3_600_000;
+
+/**
+ * Remembers, for each call that changes files, what it is about to do, in the workspace's `.longhaul/edits`. If the worker dies, the next attempt
+ * at the call continues from there: it repeats no change that was made, and leaves none out. The folder is on the same file system as the files,
+ * so any worker that sees the files sees it too.
+ */
+export class EditJournal {
+  readonly #folder: string;
+  readonly #file: string;
+
+  constructor(
+    private readonly workspace: Workspace,
+    /** The same for each attempt at a call. */
+    idempotencyKey: string,
+  ) {
+    this.#folder = join(workspace.root, ownFolder, 'edits');
+    this.#file = join(this.#folder, `${createHash('sha256').update(idempotencyKey).digest('hex')}.json`);
+  }
+
+  /** What an earlier attempt wrote; `undefined` if there was none, or if it had not begun to change files. */
+  async read(): Promise<Entry | undefined> {
+    const found = await readBytes(this.workspace, this.#file, '.longhaul/edits', mostEntryBytes);
+    try {
+      const entry: unknown = JSON.parse(found?.bytes.toString('utf8') ?? 'null');
+      return isObject(entry) && typeof entry.report === 'string' ? (entry as unknown as Entry) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async begin(plan: EditPlan): Promise<void> {
+    await this.#ignoredByGit();
+    await this.#write(plan);
+    await this.#forgetOld();
+  }
+
+  async complete(report: string): Promise<void> {
+    await this.#write({ report });
+  }
+
+  /** The plan was not carried out, and nothing is left of it. */
+  async cancel(): Promise<void> {
+    await deleteFile(this.workspace, this.#file, '.longhaul/edits').catch(unlessMissing);
+  }
+
+  async #write(entry: Entry): Promise<void> {
+    await replaceFile(this.workspace, { target: this.#file, path: '.longhaul/edits', content: JSON.stringify(entry), mode: 0o600 });
+  }
+
+  async #ignoredByGit(): Promise<void> {
+    const target = join(this.#folder, '.gitignore');
+    if (await stat(target).catch(() => undefined)) return;
+    await replaceFile(this.workspace, { target, path: '.longhaul/edits/.gitignore', content: '*\n' });
+  }
+
+  async #forgetOld(): Promise<void> {
+    const folder = await this.workspace.openFolder(this.#folder);
+    try {
+      for (const name of await readdir(folder.path)) {
+        const found = await stat(join(folder.path, name)).catch(() => undefined);
+        if (name.endsWith('.json') && found && Date.now() - found.mtimeMs > keptMs) await unlink(join(folder.path, name));
+      }
+    } finally {
+      await folder.handle.close();
+    }
+  }
+}

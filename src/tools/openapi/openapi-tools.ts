@@ -1,0 +1,133 @@
+import type { Effect } from '../../core/tool';
+import { type ApprovalRule, checkedApproval } from '../defining/approval';
+import { createToolset, type Toolset } from '../defining/toolset';
+import { cleanText } from './clean-text';
+import type { Credentials, Security, SecurityScheme } from './credentials';
+import { openDocument } from './document';
+import { genericTool } from './generic-tool';
+import type { DocumentSource } from './load-document';
+import { operationTool } from './operation-tool';
+import { type ApiOperation, type FullOperation, objectOf, operationsOf, requirementsOf, type SecurityRequirement } from './operations';
+import { type ServerVariables, serverOf } from './servers';
+import { ToolNames } from './tool-names';
+
+export interface OpenApiOptions {
+  /** OpenAPI 3, as an object, the path of a JSON or YAML file, or a URL. */
+  document: DocumentSource;
+  /** The credentials of each request. Without it, requests are sent without any. */
+  credentials?: Credentials;
+  /** How requests authenticate, instead of what the document says. */
+  auth?: SecurityScheme;
+  /** Only operations that have one of these tags. */
+  tags?: readonly string[];
+  /** Only these operations: their ids, or a function. */
+  operations?: readonly string[] | ((operation: ApiOperation) => boolean);
+  /** The base URL of all requests, instead of the servers of the document. */
+  server?: string;
+  /** Values for the variables of the document's server URLs. */
+  serverVariables?: ServerVariables;
+  /** Whether there is also a tool for any other request, `http_request`. Default: if neither `tags` nor `operations` is set. */
+  genericTool?: boolean;
+  /** Begins the name of each tool, such as `github_`. */
+  prefix?: string;
+  /** What differs for an operation from the defaults. */
+  settings?: (operation: ApiOperation) => OperationChoice | undefined;
+}
+
+/** Settings of one operation. */
+export interface OperationChoice {
+  /** Default: GET, HEAD, OPTIONS and TRACE `pure`; PUT, DELETE and those that take an idempotency key `keyed`; others `once`. */
+  effect?: Effect;
+  /** The header in which the service takes an idempotency key. The call is then `keyed`. */
+  idempotencyHeader?: string;
+  /** Default `never`. */
+  approval?: ApprovalRule<Record<string, unknown>>;
+  /** Timeout of one attempt, in milliseconds. Default: the agent's. */
+  timeoutMs?: number;
+}
+
+/** The operation of a tool. */
+export interface ToolOperation extends ApiOperation {
+  /** The name of its tool. */
+  readonly tool: string;
+}
+
+/** The tools of a document. */
+export interface OpenApiTools extends Toolset {
+  readonly operations: readonly ToolOperation[];
+  /** Operations without a tool, and why, one sentence each. */
+  readonly skipped: readonly string[];
+}
+
+const genericName = 'http_request';
+
+/**
+ * Loads an OpenAPI document and returns a tool for each of its operations. Call it before the worker starts: it reads files and makes requests.
+ * Throws an `Error` that says what is wrong with the document.
+ */
+export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTools> {
+  const document = await openDocument(options.document);
+  const { operations, skipped } = operationsOf(document, options);
+  const security: Security = {
+    schemes: schemesOf(document.root, options.auth),
+    ...(options.credentials && { credentials: options.credentials }),
+  };
+  const names = new ToolNames(options.prefix ?? '');
+  const wanted = operations.filter((operation) => isWanted(operation, options));
+  const withGeneric = options.genericTool ?? (options.tags === undefined && options.operations === undefined);
+  const generic = withGeneric ? [genericOf(document.root, names, security, { ...options, location: document.location }, operations)] : [];
+  const made = wanted.map((operation) => {
+    const tool = operationTool(document, withAuth(operation, options.auth), {
+      name: names.nameOf(operation.id, `${operation.method} ${operation.path}`),
+      security,
+      settings: settingsOf(operation, options),
+    });
+    const { id, method, path, tags, summary, deprecated } = operation;
+    return { tool, operation: Object.freeze({ id, method, path, tags, summary, deprecated, tool: tool.name }) };
+  });
+  const toolset = createToolset([...made.map(({ tool }) => tool), ...generic]);
+  return Object.freeze({ ...toolset, operations: Object.freeze(made.map(({ operation }) => operation)), skipped: Object.freeze(skipped) });
+}
+
+function isWanted(operation: FullOperation, { tags, operations }: OpenApiOptions): boolean {
+  if (tags !== undefined && !operation.tags.some((tag) => tags.includes(tag))) return false;
+  if (operations === undefined) return true;
+  return typeof operations === 'function' ? operations(operation) : operations.includes(operation.id);
+}
+
+function settingsOf(operation: FullOperation, { settings }: OpenApiOptions) {
+  const { approval, ...choice } = settings?.(operation) ?? {};
+  const rule = checkedApproval(
+    approval ?? 'never',
+    (problem) => new TypeError(`openApiTools: the approval of '${operation.id}' ${problem}`),
+  );
+  return { ...choice, ...(rule && { approval: rule }) };
+}
+
+const authName = 'auth';
+
+function schemesOf(root: Record<string, unknown>, auth: SecurityScheme | undefined): Record<string, unknown> {
+  return auth ? { [authName]: auth } : objectOf(objectOf(root.components).securitySchemes);
+}
+
+function withAuth(operation: FullOperation, auth: SecurityScheme | undefined): FullOperation {
+  return auth ? { ...operation, security: [{ [authName]: [] }] } : operation;
+}
+
+function genericOf(
+  root: Record<string, unknown>,
+  names: ToolNames,
+  security: Security,
+  options: OpenApiOptions & { location: URL | undefined },
+  operations: readonly FullOperation[],
+) {
+  const declared = requirementsOf(root.security);
+  // Many documents declare how to authenticate only at each operation.
+  const usual: readonly SecurityRequirement[] = operations.find((operation) => operation.security.length > 0)?.security ?? [];
+  return genericTool(names.nameOf(genericName, genericName), {
+    server: serverOf([root.servers], options),
+    title: cleanText(objectOf(root.info).title, 100) || 'the service',
+    security,
+    requirements: options.auth ? [{ [authName]: [] }] : declared.length > 0 ? declared : usual,
+  });
+}

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import { bounds } from '../../core/bounds';
+import type { Part } from '../../core/message';
+import { ToolFailure } from '../defining/tool-failure';
+import { maxImageBytes } from '../running/output-cap';
+import { cleanText } from './clean-text';
+import { withoutSecrets } from './credentials';
+import { readBytes } from './read-bytes';
+import { ApiUnavailableError } from './send';
+
+/** The service may be able to answer later. */
+const retryable = [408, 425, 429, 500, 502, 503, 504];
+
+/** Headers that say what to call next. */
+const shownHeaders = ['location', 'link', 'retry-after', 'etag'];
+
+interface ReadOptions {
+  /** Names the request in errors. */
+  what: string;
+  secrets: readonly string[];
+  maxBytes: number;
+}
+
+/**
+ * Converts a response to a tool's result: JSON and text as text, images and PDFs as parts, other data as bytes, nothing as `null`. Throws
+ * `ApiUnavailableError` for a status after which the call may be tried again, and `ToolFailure` for any other that is not 2xx.
+ */
+export async function resultOf(response: Response, { what, secrets, maxBytes }: ReadOptions): Promise<unknown> {
+  const { status, headers } = response;
+  const most = response.ok ? Math.max(maxBytes, maxImageBytes) : bounds.errorBodyBytes;
+  const { bytes: read, isCut } = await readBytes(response, most);
+  const bytes = withoutSecrets(read, secrets);
+  const notes = shownHeaders.flatMap((name) => noteOf(name, headers.get(name), secrets));
+  if (!response.ok)
+    throw failureOf(`${what} failed with status ${status}`, { status, text: [textOf(bytes), ...notes].filter(Boolean).join('\n') });
+  if (bytes.length === 0) return notes.length > 0 ? [`Status ${status}.`, ...notes].join('\n') : null;
+  const mediaType = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (isCut) return cutResult(bytes, mediaType);
+  const media = mediaPart(mediaType, bytes);
+  if (media) return [media];
+  if (!isUtf8(bytes) && !isText(mediaType)) return new Uint8Array(bytes);
+  return [textOf(bytes), ...notes].join('\n');
+}
+
+function cutResult(bytes: Buffer, mediaType: string): string {
+  const note = `[The response is longer than ${bytes.length} bytes; the rest was not read.]`;
+  return isText(mediaType) || !bytes.includes(0)
+    ? `${bytes.toString('utf8')}\n${note}`
+    : `[Binary data (${cleanText(mediaType, 100)})]\n${note}`;
+}
+
+function failureOf(message: string, { status, text }: { status: number; text: string }): Error {
+  if (retryable.includes(status)) return new ApiUnavailableError(`${message}.`, text);
+  const redirected = status >= 300 && status < 400 ? ' The service redirects to another address, which was not followed.' : '';
+  return new ToolFailure(`Error: ${message}.${redirected}${text === '' ? '' : `\n${text}`}`, {
+    name: 'ApiError',
+    message: `${message}.${redirected}`,
+  });
+}
+
+function noteOf(name: string, value: string | null, secrets: readonly string[]): string[] {
+  if (value === null) return [];
+  return [`[${name}: ${cleanText(withoutSecrets(Buffer.from(value), secrets).toString('utf8'), 1_000)}]`];
+}
+
+/** JSON is indented, so that a long result is cut at whole lines and can be searched by lines. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 1);
+  } catch {
+    return text;
+  }
+}
+
+const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+function mediaPart(mediaType: string, bytes: Buffer): Part | undefined {
+  const url = () => `data:${mediaType};base64,${bytes.toString('base64')}`;
+  if (images.includes(mediaType)) return { type: 'image', url: url() };
+  return mediaType === 'application/pdf' ? { type: 'file', url: url(), mediaType } : undefined;
+}
+
+function isText(mediaType: string): boolean {
+  return /^text\/|json|xml|yaml|javascript/.test(mediaType);
+}

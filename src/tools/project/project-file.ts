@@ -1,0 +1,23 @@
+import { contentHash } from '../built-in/content-hash';
+import { readBytes } from '../built-in/file-text';
+import { openWorkspace } from '../built-in/workspace';
+
+export interface ProjectFile {
+  text: string;
+  hash: string;
+}
+
+/**
+ * Reads a text file below a folder; `undefined` if it is missing, too large, not text, or not a file. Such a file must not stop an agent. Links that
+ * lead out of the folder are not followed.
+ */
+export async function readProjectFile(folder: string, path: string, mostBytes: number): Promise<ProjectFile | undefined> {
+  try {
+    const workspace = await openWorkspace(folder);
+    const found = await readBytes(workspace, await workspace.inside(path), path, mostBytes);
+    if (!found || found.bytes.includes(0)) return undefined;
+    return { text: found.bytes.toString('utf8').replace(/^\uFEFF/, ''), hash: contentHash(found.bytes) };
+  } catch {
+    return undefined;
+  }
+}

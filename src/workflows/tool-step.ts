@@ -1,0 +1,42 @@
+import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
+import type { ToolOutcome, Verdict } from '../core/tool';
+import { toolSummary } from '../core/views';
+import { runToolOptions, type StepOptions } from './activity-options';
+import { type StepContext, scheduleStep } from './schedule-step';
+
+export type Runs = Extract<Verdict, { kind: 'run' }>;
+
+/** A tool call as an activity takes it. */
+export interface ToolCallStep {
+  request: RunToolRequest;
+  verdict: Runs;
+}
+
+export type ToolAttempt = Partial<ToolStep> & { outcome: ToolOutcome; cancelled?: unknown };
+
+/** Schedules the activity that runs a tool call. Never rejects. */
+export function runToolStep(workflow: StepContext, { request, verdict }: ToolCallStep): Promise<ToolAttempt> {
+  const { name, arguments: args } = request.call;
+  const options = runToolOptions(verdict);
+  const { runTool } = proxyActivities<Activities>(options);
+  const summary = toolSummary(name, args);
+  const schedule = (timed: StepOptions, asked: RunToolRequest) => runTool.executeWithOptions({ ...timed, summary }, [asked]);
+  return scheduleStep(workflow, options, request, schedule).catch((error) => ({
+    outcome: outcomeOfLost(name, verdict, error),
+    ...(isCancellation(error) && { cancelled: error }),
+  }));
+}
+
+/** The outcome of a call whose activity failed. */
+function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutcome {
+  if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
+  if (lost && effect === 'once') {
+    const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
+    return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
+  }
+  const message = lost ? `the worker was lost repeatedly while ${name} ran` : (cause?.message ?? (error as Error).message);
+  return { status: 'failed', content: `Error: ${message}`, error: { name: 'ToolInfrastructureError', message } };
+}

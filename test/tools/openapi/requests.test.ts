@@ -1,0 +1,413 @@
+import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
+import { hostWith, run, told } from '../tool-host';
+import { type ApiServer, json, type Received, startApi, stopServers } from './echo-server';
+
+let api: ApiServer;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(() => {
+  api.received = [];
+  api.answer = (_, response) => json(response, 200, { ok: true });
+});
+afterAll(stopServers);
+
+type Operation = Record<string, unknown>;
+
+async function toolOf(
+  operation: Operation,
+  {
+    path = '/a',
+    method = 'get',
+    document = {} as object,
+    ...options
+  }: { path?: string; method?: string; document?: object } & Omit<Partial<OpenApiOptions>, 'document'> = {},
+) {
+  const whole = {
+    openapi: '3.0.3',
+    servers: [{ url: `${api.url}/base/v1` }],
+    paths: { [path]: { [method]: { operationId: 'a', ...operation } } },
+    ...document,
+  };
+  return (await openApiTools({ document: whole, genericTool: false, ...options })).list()[0]!;
+}
+
+/** The request that a call sends. */
+async function sent(operation: Operation, args: unknown, options: Parameters<typeof toolOf>[1] = {}): Promise<Received> {
+  const tool = await toolOf(operation, options);
+  const { outcome } = await run(tool, args);
+  expect(outcome).toMatchObject({ status: 'success' });
+  return api.received.at(-1)!;
+}
+
+const list = [3, 4, 5];
+const object = { R: 100, G: 200 };
+const parameter = (place: string, more: Record<string, unknown>) => ({ parameters: [{ name: 'color', in: place, schema: {}, ...more }] });
+
+// The table of styles in the OpenAPI specification.
+describe('[A165] [A166] each place and style of a parameter', () => {
+  test.each<[string, string | undefined, boolean | undefined, unknown, string]>([
+    ['path', undefined, undefined, 'a/b?c#d é', 'a%2Fb%3Fc%23d%20%C3%A9'],
+    ['path', 'simple', false, list, '3,4,5'],
+    ['path', 'simple', true, list, '3,4,5'],
+    ['path', 'simple', false, object, 'R,100,G,200'],
+    ['path', 'simple', true, object, 'R=100,G=200'],
+    ['path', 'label', false, 'blue', '.blue'],
+    ['path', 'label', false, list, '.3,4,5'],
+    ['path', 'label', true, list, '.3.4.5'],
+    ['path', 'label', true, object, '.R=100.G=200'],
+    ['path', 'matrix', false, 'blue', ';color=blue'],
+    ['path', 'matrix', false, list, ';color=3,4,5'],
+    ['path', 'matrix', true, list, ';color=3;color=4;color=5'],
+    ['path', 'matrix', false, object, ';color=R,100,G,200'],
+    ['path', 'matrix', true, object, ';R=100;G=200'],
+    ['query', undefined, undefined, 'a&b=c d', 'color=a%26b%3Dc%20d'],
+    ['query', undefined, undefined, list, 'color=3&color=4&color=5'],
+    ['query', 'form', false, list, 'color=3,4,5'],
+    ['query', 'form', false, object, 'color=R,100,G,200'],
+    ['query', 'form', true, object, 'R=100&G=200'],
+    ['query', 'spaceDelimited', false, list, 'color=3%204%205'],
+    ['query', 'pipeDelimited', false, list, 'color=3|4|5'],
+    [
+      'query',
+      'deepObject',
+      true,
+      { R: 100, in: { x: [1, 2] } },
+      'color%5BR%5D=100&color%5Bin%5D%5Bx%5D%5B0%5D=1&color%5Bin%5D%5Bx%5D%5B1%5D=2',
+    ],
+  ])('%s %s explode=%s', async (place, style, explode, value, expected) => {
+    const more = { ...(style && { style }), ...(explode !== undefined && { explode }) };
+    const { url } = await sent(parameter(place, more), { color: value }, { path: place === 'path' ? '/a/{color}/end' : '/a' });
+    expect(url).toBe(place === 'path' ? `/base/v1/a/${expected}/end` : `/base/v1/a?${expected}`);
+  });
+
+  test.each([
+    ['a text', {}, 'blue', 'blue'],
+    ['a list', {}, list, '3,4,5'],
+    ['an object', {}, object, 'R,100,G,200'],
+    ['an exploded object', { explode: true }, object, 'R=100,G=200'],
+  ])('a header with %s', async (_, more, value, expected) => {
+    const { headers } = await sent(parameter('header', more), { color: value });
+    expect(headers.color).toBe(expected);
+  });
+
+  test('cookies, JSON in a query, and reserved characters', async () => {
+    expect((await sent(parameter('cookie', {}), { color: 'a;b' })).headers.cookie).toBe('color=a%3Bb');
+    const content = { 'application/json': { schema: {} } };
+    expect((await sent(parameter('query', { content }), { color: { a: 1 } })).url).toBe('/base/v1/a?color=%7B%22a%22%3A1%7D');
+    expect((await sent(parameter('query', { allowReserved: true }), { color: 'a/b:c&d=e#f' })).url).toBe(
+      '/base/v1/a?color=a/b:c%26d=e%23f',
+    );
+  });
+
+  test('optional parameters that are left out are not sent', async () => {
+    const { url, headers } = await sent(
+      { parameters: ['query', 'header', 'cookie'].map((place) => ({ name: 'x', in: place, schema: {} })) },
+      {},
+    );
+    expect(url).toBe('/base/v1/a');
+    expect(headers).not.toHaveProperty('x');
+    expect(headers).not.toHaveProperty('cookie');
+  });
+
+  test('parameters of one name in several places, and names that providers refuse, get names of their own', async () => {
+    const names = [
+      ['id', 'path'],
+      ['id', 'query'],
+      ['filter[name]', 'query'],
+      ['body', 'query'],
+    ] as const;
+    const operation = {
+      parameters: names.map(([name, place]) => ({ name, in: place, schema: { type: 'string' } })),
+      requestBody: { content: { 'application/json': { schema: {} } } },
+    };
+    const args = { id: '1', id_query: '2', filter_name_: '3', body_query: '4', body: 5 };
+    const { url, body } = await sent(operation, args, { path: '/a/{id}', method: 'post' });
+    expect(url).toBe('/base/v1/a/1?id=2&filter%5Bname%5D=3&body=4');
+    expect(body.toString()).toBe('5');
+  });
+
+  test('parameters of the path apply to its operations, which may override them, and are followed by reference', async () => {
+    const document = {
+      components: {
+        parameters: { Id: { name: 'id', in: 'path', required: true, schema: { $ref: '#/components/schemas/Id' } } },
+        schemas: { Id: { type: 'integer' } },
+      },
+      paths: {
+        '/a/{id}': {
+          parameters: [{ $ref: '#/components/parameters/Id' }, { name: 'q', in: 'query', schema: { type: 'integer' } }],
+          get: { operationId: 'a', parameters: [{ name: 'q', in: 'query', required: true, schema: { type: 'string' } }] },
+        },
+      },
+    };
+    const tool = await toolOf({}, { document });
+    expect(tool.parameters).toMatchObject({
+      properties: { q: { type: 'string' } },
+      required: ['id', 'q'],
+      $defs: { Id: { type: 'integer' } },
+    });
+    expect(await told(tool, { id: 7, q: 'x' })).toContain('ok');
+    expect(api.received[0]?.url).toBe('/base/v1/a/7?q=x');
+  });
+
+  test.each(['.', '..', '%2e%2E', ''])('a path parameter %j selects no other path', async (value) => {
+    const tool = await toolOf(parameter('path', { allowReserved: true }), { path: '/a/{color}/b' });
+    const text = await told(tool, { color: value });
+    if (value === '%2e%2E') expect(api.received[0]?.url).toBe('/base/v1/a/%252e%252E/b');
+    else expect(text).toMatch(/^Error: the path parameter 'color' can't be/);
+  });
+
+  test('a header with a line break is refused', async () => {
+    expect(await told(await toolOf(parameter('header', {})), { color: 'a\r\nx-evil: 1' })).toMatch(
+      /^Error: the value for the header 'color'/,
+    );
+    expect(api.received).toEqual([]);
+  });
+});
+
+describe('bodies', () => {
+  const body = (mediaType: string, schema: unknown, encoding?: unknown) => ({
+    requestBody: { required: true, content: { [mediaType]: { schema, ...(encoding ? { encoding } : {}) } } },
+  });
+  const post = { method: 'post' };
+
+  test('[A165] JSON is sent with its content type', async () => {
+    const request = await sent(body('application/json', { type: 'object' }), { body: { a: [1] } }, post);
+    expect(request.headers['content-type']).toBe('application/json');
+    expect(request.body.toString()).toBe('{"a":[1]}');
+    const patch = await sent(body('application/merge-patch+json', {}), { body: { a: null } }, { method: 'patch' });
+    expect(patch.headers['content-type']).toBe('application/merge-patch+json');
+  });
+
+  test('[A166] forms', async () => {
+    const encoding = { deep: { style: 'deepObject', explode: true }, flat: { style: 'form', explode: false } };
+    const value = { a: 'x y&z', list: [1, 2], flat: [1, 2], deep: { b: { c: 1 } }, object: { d: 1 } };
+    const request = await sent(body('application/x-www-form-urlencoded', {}, encoding), { body: value }, post);
+    expect(request.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(Object.fromEntries(new URLSearchParams(request.body.toString()))).toEqual({
+      a: 'x y&z',
+      list: '2',
+      flat: '1,2',
+      'deep[b][c]': '1',
+      object: '{"d":1}',
+    });
+  });
+
+  test('[A166] multipart with files', async () => {
+    const file = { type: 'string', format: 'binary' };
+    const schema = { type: 'object', properties: { note: { type: 'string' }, file, more: { type: 'array', items: file }, data: {} } };
+    const value = {
+      note: 'hello',
+      file: { base64: Buffer.from([0, 255]).toString('base64'), filename: 'a.bin', mediaType: 'image/x-test' },
+      more: [{ text: 'one' }, { text: 'two' }],
+      data: { a: 1 },
+    };
+    const request = await sent(body('multipart/form-data', schema, { data: { contentType: 'application/json' } }), { body: value }, post);
+    const form = await new Response(new Uint8Array(request.body), {
+      headers: { 'content-type': request.headers['content-type']! },
+    }).formData();
+    expect(form.get('note')).toBe('hello');
+    const sentFile = form.get('file') as File;
+    expect([sentFile.name, sentFile.type, Buffer.from(await sentFile.arrayBuffer())]).toEqual([
+      'a.bin',
+      'image/x-test',
+      Buffer.from([0, 255]),
+    ]);
+    expect(await Promise.all(form.getAll('more').map((part) => (part as File).text()))).toEqual(['one', 'two']);
+    expect(await (form.get('data') as File).text()).toBe('{"a":1}');
+  });
+
+  test('[A166] text and binary data', async () => {
+    const text = await sent(body('application/xml', { type: 'object' }), { body: '<a/>' }, post);
+    expect([text.headers['content-type'], text.body.toString()]).toEqual(['application/xml', '<a/>']);
+    const bytes = await sent(body('application/octet-stream', { type: 'string', format: 'binary' }), { body: { base64: 'AP8=' } }, post);
+    expect([bytes.headers['content-type'], bytes.body]).toEqual(['application/octet-stream', Buffer.from([0, 255])]);
+    expect(await told(await toolOf(body('image/png', {}), post), { body: {} })).toContain('fits none of its forms');
+  });
+
+  test('properties that only answers have are not asked for', async () => {
+    const schema = {
+      type: 'object',
+      required: ['id', 'name'],
+      properties: { id: { type: 'string', readOnly: true }, name: { type: 'string' } },
+    };
+    const { parameters } = await toolOf(body('application/json', schema), post);
+    expect(parameters.properties).toMatchObject({ body: { required: ['name'], properties: { name: { type: 'string' } } } });
+    expect(parameters).not.toHaveProperty('properties.body.properties.id');
+  });
+});
+
+describe('servers', () => {
+  const url = (servers: unknown, options: Parameters<typeof toolOf>[1] = {}) =>
+    sent({}, {}, { document: { servers }, ...options }).then((request) => `${request.headers.host}${request.url}`);
+  const host = () => new URL(api.url).host;
+
+  test('[A166] the base path stays, and variables have their defaults or the values given', async () => {
+    const servers = [{ url: `${api.url}/{version}/x/`, variables: { version: { default: 'v2', enum: ['v2', 'v3'] } } }];
+    expect(await url(servers)).toBe(`${host()}/v2/x/a`);
+    expect(await url(servers, { serverVariables: { version: 'v3' } })).toBe(`${host()}/v3/x/a`);
+    const refused = await openApiTools({
+      document: { openapi: '3.0.0', servers, paths: { '/a': { get: { operationId: 'a' } } } },
+      genericTool: false,
+      serverVariables: { version: 'v9' },
+    });
+    expect(refused.skipped).toEqual(["GET /a: the server variable 'version' must be one of v2, v3."]);
+  });
+
+  test('the server of an operation takes precedence, and the override over all', async () => {
+    const tool = await toolOf({ servers: [{ url: `${api.url}/own` }] });
+    await run(tool, {});
+    expect(api.received.at(-1)?.url).toBe('/own/a');
+    expect(await url([{ url: 'https://unreachable.invalid' }], { server: `${api.url}/override?api-version=1` })).toBe(
+      `${host()}/override/a?api-version=1`,
+    );
+  });
+});
+
+describe('answers', () => {
+  const answered = async (status: number, body: string | Buffer, headers: Record<string, string> = {}, method = 'get') => {
+    api.answer = (_, response) => response.writeHead(status, headers).end(body);
+    return (await run(await toolOf({}, { method }), {})).outcome;
+  };
+
+  test('[A167] a status that is not 2xx is a failed call with the status and the body', async () => {
+    const outcome = await answered(404, '{"reason":"no pet"}', { 'content-type': 'application/json' });
+    const host = new URL(api.url).host;
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      content: `Error: GET /a at ${host} failed with status 404.\n{\n "reason": "no pet"\n}`,
+      error: { name: 'ApiError', message: `GET /a at ${host} failed with status 404.` },
+    });
+  });
+
+  test('[A167] a service that is not there is a failed call, and an empty answer is null', async () => {
+    const gone = await startApi();
+    await gone.stop();
+    const tool = await toolOf({}, { server: gone.url });
+    expect((await run(tool, {})).outcome).toMatchObject({
+      status: 'failed',
+      content: `Error: GET /a at ${new URL(gone.url).host}: no response (ECONNREFUSED).`,
+    });
+    expect(await answered(204, '')).toMatchObject({ status: 'success', content: 'null' });
+  });
+
+  test.each([
+    [503, 'get', true],
+    [429, 'put', true],
+    [503, 'post', true],
+    [404, 'get', false],
+    [501, 'get', false],
+  ])('after a status %s of %s, the call may be tried again: %s', async (status, method, threw) => {
+    api.answer = (_, response) => response.writeHead(status, { 'retry-after': '7' }).end('later');
+    const tool = await toolOf({}, { method });
+    const execution = await run(tool, {});
+    expect(execution.threw).toBe(threw);
+    expect(execution.outcome.content).toContain('later\n[retry-after: 7]');
+    expect(tool.retry).toEqual(method === 'post' ? undefined : { maxAttempts: 3, initialMs: 1_000, maxMs: 30_000 });
+  });
+
+  test('JSON, text, images, PDFs and other data', async () => {
+    const png = Buffer.from([0x89, 0x50, 0xff]);
+    expect(await answered(200, '{"a":[1]}')).toMatchObject({ content: '{\n "a": [\n  1\n ]\n}' });
+    expect(await answered(200, 'héllo', { 'content-type': 'text/plain', link: '</b>; rel="next"' })).toMatchObject({
+      content: 'héllo\n[link: </b>; rel="next"]',
+    });
+    expect(await answered(200, png, { 'content-type': 'image/png' })).toMatchObject({
+      content: [{ type: 'image', url: `data:image/png;base64,${png.toString('base64')}` }],
+    });
+    expect(await answered(200, png, { 'content-type': 'application/pdf' })).toMatchObject({
+      content: [{ type: 'file', mediaType: 'application/pdf' }],
+    });
+    expect(await answered(200, png, { 'content-type': 'application/zip' })).toMatchObject({
+      content: '[3 bytes of binary data, not kept]',
+    });
+  });
+
+  test('an answer without an end is read up to a limit, and then the transfer stops', async () => {
+    let closed = false;
+    api.answer = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      const more = () => {
+        while (!closed && response.write('x'.repeat(65_536)));
+        if (!closed) response.once('drain', more);
+      };
+      response.on('close', () => {
+        closed = true;
+      });
+      more();
+    };
+    expect(await told(await toolOf({}), {})).toMatch(/\[The response is longer than 1048576 bytes; the rest was not read\.\]$/);
+    while (!closed) await new Promise((next) => setTimeout(next, 10));
+  });
+
+  test('a call that is cancelled stops its request', async () => {
+    const controller = new AbortController();
+    const closed = new Promise<void>((resolve) => {
+      api.answer = (_, response) => {
+        response.on('close', resolve);
+        controller.abort();
+      };
+    });
+    const execution = await run(await toolOf({}), {}, hostWith({ signal: controller.signal }));
+    expect(execution.outcome.status).toBe('cancelled');
+    await closed;
+  });
+});
+
+describe('redirects', () => {
+  const credentials = { credentials: () => 'token-123', auth: { type: 'http', scheme: 'bearer' } } as const;
+
+  test('are followed on the same origin, and no other origin gets a request', async () => {
+    const other = await startApi();
+    api.answer = ({ url }, response) => {
+      if (url === '/base/v1/a') response.writeHead(302, { location: '/moved' }).end();
+      else if (url === '/moved') response.writeHead(307, { location: `${other.url}/stolen` }).end();
+    };
+    const outcome = (await run(await toolOf({}, credentials), {})).outcome;
+    expect(outcome).toMatchObject({ status: 'failed', content: expect.stringContaining(`not followed.\n[location: ${other.url}/stolen]`) });
+    expect(api.received.map(({ url, headers }) => [url, headers.authorization])).toEqual([
+      ['/base/v1/a', 'Bearer token-123'],
+      ['/moved', 'Bearer token-123'],
+    ]);
+    expect(other.received).toEqual([]);
+  });
+
+  test('end after five', async () => {
+    api.answer = (_, response) => response.writeHead(302, { location: '/again' }).end();
+    expect((await run(await toolOf({}), {})).outcome.status).toBe('failed');
+    expect(api.received).toHaveLength(6);
+  });
+});
+
+describe('the generic tool', () => {
+  const generic = async (args: unknown, options: Partial<OpenApiOptions> = {}) => {
+    const document = {
+      openapi: '3.0.0',
+      servers: [{ url: `${api.url}/base` }],
+      paths: {},
+      components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
+    };
+    const tool = (await openApiTools({ document, ...options })).list().find(({ name }) => name === 'http_request')!;
+    expect(tool.effect).toBe('once');
+    return told(tool, args);
+  };
+
+  test('sends a request below the base URL', async () => {
+    await generic({ method: 'POST', path: '/x/y', query: { a: [1, 2] }, headers: { 'X-A': 'b' }, body: { c: 1 } });
+    expect(api.received[0]).toMatchObject({
+      method: 'POST',
+      url: '/base/x/y?a=1&a=2',
+      headers: { 'x-a': 'b', 'content-type': 'application/json' },
+    });
+    expect(api.received[0]?.body.toString()).toBe('{"c":1}');
+  });
+
+  test.each(['/../admin', '/%2e%2e/admin', '/a/../../admin', '/..\\..\\admin'])('does not leave it: %s', async (path) => {
+    expect(await generic({ method: 'GET', path })).toBe('Error: the path leads out of the service.');
+    expect(api.received).toEqual([]);
+  });
+
+  test.each(['Authorization', 'cookie', 'HOST', 'x-key', 'X-Forwarded-For'])('does not set the header %s', async (name) => {
+    expect(await generic({ method: 'GET', path: '/', headers: { [name]: 'x' } })).toBe(`Error: the header '${name}' can't be set.`);
+  });
+});

@@ -1,0 +1,136 @@
+import { mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createCoder } from '../../src/agents/coder';
+import { projectInstructions } from '../../src/tools/project/agents-md';
+import { findSkills } from '../../src/tools/project/skill-files';
+import { loadSkill, searchSkills, skillInstructions } from '../../src/tools/project/skills';
+import { newFolder, removeFolders, told } from './tool-host';
+
+afterEach(removeFolders);
+
+/** A repository in a folder that has such files too, which are not the repository's. */
+async function repository(files: Record<string, string>) {
+  const outside = await newFolder();
+  const root = join(outside, 'repository');
+  await mkdir(join(root, '.git'), { recursive: true });
+  await writeText(join(outside, 'AGENTS.md'), 'Not of this repository.');
+  const write = async (path: string, content: string) => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeText(join(root, path), content);
+  };
+  for (const [path, content] of Object.entries(files)) await write(path, content);
+  return { outside, root, write };
+}
+
+const skill = (name: string, description: string, body = 'Do it.') => `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`;
+
+describe('AGENTS.md', () => {
+  test('[B147][B164] each one from the root of the repository to the workspace is in the instructions once, and as it is after a change', async () => {
+    const { root, write } = await repository({
+      'AGENTS.md': 'Use tabs.\n',
+      'packages/a/AGENTS.md': 'Use blanks.',
+      'packages/b/AGENTS.md': 'Other.',
+    });
+    const folder = join(root, 'packages/a');
+    const { instructions } = createCoder();
+    const made = async () =>
+      typeof instructions === 'function' ? instructions({ threadId: 't', now: new Date(), workspace: folder }) : '';
+    const first = await made();
+    expect(first).toMatch(/^You are a software engineer/);
+    expect(first.slice(first.indexOf('<project'))).toBe(
+      '<project_instructions path="AGENTS.md">\nUse tabs.\n</project_instructions>\n\n<project_instructions path="packages/a/AGENTS.md">\nUse blanks.\n</project_instructions>',
+    );
+    expect(await made()).toBe(first);
+    await write('AGENTS.md', 'Use nothing.');
+    expect(await made()).toBe(first.replace('Use tabs.', 'Use nothing.'));
+  });
+
+  test('outside a repository only that of the folder itself counts, and without one there is nothing', async () => {
+    const { outside } = await repository({});
+    await mkdir(join(outside, 'plain'));
+    expect(await projectInstructions(join(outside, 'plain'))).toBe('');
+    expect(await projectInstructions(outside)).toContain('Not of this repository.');
+  });
+
+  test('links that lead out of the repository, binary and very long files do no harm', async () => {
+    const { outside, root, write } = await repository({ 'a/AGENTS.md': 'bin\0ary', 'a/b/AGENTS.md': 'x'.repeat(100_000) });
+    await symlink(join(outside, 'AGENTS.md'), join(root, 'AGENTS.md'));
+    await mkdir(join(root, 'a/b/c/AGENTS.md'), { recursive: true });
+    await write('a/b/c/d/AGENTS.md', 'deep');
+    const text = await projectInstructions(join(root, 'a/b/c/d'));
+    expect(text).not.toContain('Not of this repository');
+    expect(text).toContain('[... 36000 more characters of this file ...]');
+    expect(text.length).toBeLessThan(66_000);
+    expect(text.match(/<project_instructions/g)).toHaveLength(2);
+  });
+});
+
+describe('skills', () => {
+  const files = {
+    '.agents/skills/release/SKILL.md': skill('release', 'How to publish a release.', 'Tag it.'),
+    '.agents/skills/data/migrate/SKILL.md': skill('migrate', '>\n  Changes of the database,\n  with a way back.'),
+    'app/.agents/skills/release/SKILL.md': skill('release', '"Releases of the app."', 'Build it.'),
+    'app/.agents/skills/nameless/SKILL.md': '# no head\n',
+    'app/.agents/skills/odd/SKILL.md': skill('../odd', 'A name that is not usable.'),
+  };
+
+  test('are found in the repository, on the way to the workspace, and in the home folder, and listed in the instructions', async () => {
+    const { root, outside } = await repository(files);
+    const home = join(outside, 'home');
+    await mkdir(join(home, '.agents/skills/mine'), { recursive: true });
+    await writeText(join(home, '.agents/skills/mine/SKILL.md'), skill('mine', 'Of the user.'));
+    const found = await findSkills(join(root, 'app'), home);
+    expect(found.map(({ name, description }) => `${name}: ${description}`)).toEqual([
+      'migrate: Changes of the database, with a way back.',
+      'release: How to publish a release.',
+      'release: Releases of the app.',
+      'mine: Of the user.',
+    ]);
+    expect((await skillInstructions(join(root, 'app'))).split('\n').slice(1, 4)).toEqual([
+      '- migrate: Changes of the database, with a way back.',
+      '- release: How to publish a release.',
+      '- release: Releases of the app.',
+    ]);
+    expect((await findSkills(root, home)).map(({ name }) => name)).toEqual(['migrate', 'release', 'mine']);
+  });
+
+  test('[B163] are searched by words, and loaded by name or path; an ambiguous name is an error', async () => {
+    const { root } = await repository(files);
+    const workspace = join(root, 'app');
+    expect(await told(searchSkills, { query: 'database way' }, { workspace })).toBe(
+      `- migrate: Changes of the database, with a way back.\n  ${join(root, '.agents/skills/data/migrate/SKILL.md')}`,
+    );
+    expect(await told(searchSkills, { query: 'release', limit: 1 }, { workspace })).toMatch(
+      /publish a release\.\n.*\n\[\.\.\. 1 more skills \.\.\.\]$/,
+    );
+    expect(await told(searchSkills, { query: 'zzz' }, { workspace })).toBe('No skills found.');
+    expect(await told(loadSkill, { name: 'migrate' }, { workspace })).toMatch(/^Skill .*migrate\/SKILL\.md:\n\n---\nname: migrate/);
+    const paths = ['.agents/skills/release/SKILL.md', 'app/.agents/skills/release/SKILL.md'].map((path) => join(root, path));
+    expect(await told(loadSkill, { name: 'release' }, { workspace })).toBe(
+      `Error: Several skills are named 'release'. Give the path of one: ${paths.join(', ')}.`,
+    );
+    expect(await told(loadSkill, { name: paths[1] }, { workspace })).toContain('Build it.');
+    expect(await told(loadSkill, { name: 'none' }, { workspace })).toMatch(
+      /^Error: There is no skill 'none'. There are: migrate, release, release/,
+    );
+    expect(await told(loadSkill, { name: join(root, 'app/.agents/skills/odd/SKILL.md') }, { workspace })).toContain('There is no skill');
+  });
+
+  test('[B163] a skill that is known and unchanged is not shown again', async () => {
+    const { root, write } = await repository(files);
+    const [, hash] = /\[hash: (\w+)\]$/.exec(await told(loadSkill, { name: 'migrate' }, { workspace: root })) ?? [];
+    const again = () => told(loadSkill, { name: 'migrate', known_hash: hash }, { workspace: root });
+    expect(await again()).toBe(`The skill migrate is unchanged.\n[hash: ${hash}]`);
+    await write('.agents/skills/data/migrate/SKILL.md', skill('migrate', 'New.', 'Changed.'));
+    expect(await again()).toContain('Changed.');
+  });
+
+  test('links that lead out of the folder of skills are not followed', async () => {
+    const { root, outside } = await repository({});
+    await mkdir(join(root, '.agents/skills/a'), { recursive: true });
+    await writeText(join(outside, 'SKILL.md'), skill('stolen', 'From elsewhere.'));
+    await symlink(join(outside, 'SKILL.md'), join(root, '.agents/skills/a/SKILL.md'));
+    await symlink(outside, join(root, '.agents/skills/b'));
+    expect(await findSkills(root, root)).toEqual([]);
+  });
+});

@@ -1,0 +1,62 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { defineAgent } from '../../src/agents';
+import { callTools, say } from '../../src/testing/model-server';
+import { defineTool, updatePlan, viewImage } from '../../src/tools';
+import { type Rig, startRig } from '../support/rig';
+import { newFolder, removeFolders } from '../tools/tool-host';
+import { requestsOf, scenes, story, textOf } from './scenes';
+
+const { script, scene } = scenes();
+const read = defineTool({
+  name: 'read',
+  description: 'Reads.',
+  input: z.object({ name: z.string() }),
+  effect: 'pure',
+  execute: ({ name }) => `${name}: ${'x'.repeat(6_000)}`,
+});
+const context = { windowTokens: 12_000, reserveTokens: 2_000, pruneMinimumTokens: 1_000_000, keepTurns: 1, summaryTokens: 500 };
+const agent = defineAgent({ name: 'planner', model: 'test-model', instructions: 'Work.', tools: [read, updatePlan, viewImage], context });
+
+let rig: Rig;
+beforeAll(async () => {
+  const workspace = await newFolder();
+  await writeFile(join(workspace, 'dot.gif'), Buffer.from(dot, 'base64'));
+  rig = await startRig({ script, agents: [agent], worker: { workspace } });
+});
+afterAll(removeFolders);
+
+/** A GIF of one pixel. */
+const dot = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+
+test('[B159] an image that was viewed is in the next model call', async () => {
+  const input = scene([callTools([{ name: 'view_image', args: { path: 'dot.gif' } }]), say('a dot')]);
+  await story(await rig.client.start(agent, input));
+  const next = JSON.stringify(requestsOf(rig, input)[1]?.body.messages);
+  expect(next).toContain('dot.gif: image/gif, 1x1 pixels, 42 bytes');
+  expect(next).toContain(`"url":"data:image/gif;base64,${dot}"`);
+});
+
+const plan = (...steps: [string, string][]) => ({
+  name: 'update_plan',
+  args: { steps: steps.map(([description, status]) => ({ description, status })) },
+});
+
+test('[B162] the last plan that was accepted is in the status, and stays when the transcript is summarized', async () => {
+  let turn = 0;
+  const input = scene(() => {
+    turn += 1;
+    if (turn === 1) return callTools([plan(['read', 'in_progress'], ['repair', 'pending'])]);
+    if (turn === 2) return callTools([plan(['read', 'completed'], ['repair', 'in_progress'])]);
+    if (turn === 3) return callTools([plan(['read', 'in_progress'], ['repair', 'in_progress'])]);
+    return turn < 14 ? callTools([{ name: 'read', args: { name: `file-${turn}` } }]) : say('done');
+  }, 'Plan and read');
+  const thread = await rig.client.start(agent, input);
+  await story(thread);
+  const status = await thread.status();
+  expect(status.plan).toBe('[x] read\n[>] repair');
+  const last = requestsOf(rig, input).at(-1)?.body.messages ?? [];
+  expect(last.some((message) => textOf(message).includes('<plan>\n[x] read\n[>] repair\n</plan>'))).toBe(true);
+  expect(JSON.stringify(last)).not.toContain('update_plan');
+});
