@@ -41,12 +41,22 @@ async function again(
   const { signal } = call[2];
   if (signal.aborted) throw error;
   const message = shortText(credentials.safeMessage(errorFacts(error).message), messageChars);
-  // An answer of the server, by the protocol: the connection is fine.
-  if ((error as Error).name === 'ProtocolError')
-    throw new ToolFailure(`Error: The MCP server '${server}' refused the call: ${message}`, { name: 'McpError' });
+  if (isAnswer(error)) throw new ToolFailure(`Error: The MCP server '${server}' refused the call: ${message}`, { name: 'McpError' });
   await connection.drop(session);
-  if ((error as { status?: unknown }).status === unknownSession) return (await connection.session()).call(...call);
+  if (statusOf(error) === unknownSession) return (await connection.session()).call(...call);
   throw new Error(
     `The connection to the MCP server '${server}' was lost during the call, which may have been carried out or not: ${message}`,
   );
+}
+
+/** Whether the server has answered, so that the connection is fine: by an error of the protocol, by a result that is not one, or by 401 or 403. */
+function isAnswer(error: unknown): boolean {
+  const { name, code } = error as { name?: unknown; code?: unknown };
+  return name === 'ProtocolError' || answers.includes(code) || [401, 403].includes(statusOf(error) ?? 0);
+}
+
+const answers: unknown[] = ['INVALID_RESULT', 'UNSUPPORTED_RESULT_TYPE', 'CAPABILITY_NOT_SUPPORTED', 'INPUT_REQUIRED_ROUNDS_EXCEEDED'];
+
+function statusOf(error: unknown): number | undefined {
+  return (error as { status?: number }).status;
 }

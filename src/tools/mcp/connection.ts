@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { shortText } from '../../core/text';
 import { errorFacts } from '../defining/thrown';
 import type { Credentials } from './credentials';
@@ -7,6 +8,8 @@ import type { McpSession } from './session';
 /** After a failed attempt, the wait before the next one: doubled each time. */
 const firstWaitMs = 500;
 const longestWaitMs = 30_000;
+/** A call waits this long for the next attempt, so that the death of a server fails only the call that it was in. */
+const soonMs = 1_000;
 /** A connection that ended earlier counts as a failed attempt, so that a server that dies at once is not started all the time. */
 const shortLifeMs = 5_000;
 const whyChars = 500;
@@ -35,14 +38,14 @@ export class McpConnection {
     private readonly onChange: () => void,
   ) {}
 
-  /** Returns the open session, or opens one. Rejects immediately while the next attempt is not due yet. */
+  /** Returns the open session, or opens one. Rejects immediately if the next attempt is not due soon. */
   session(): Promise<McpSession> {
     const waitMs = Math.ceil(this.#notBefore - performance.now());
-    if (!this.#session && waitMs > 0) {
+    if (!this.#session && waitMs > soonMs) {
       const next = `The next attempt is possible in ${Math.ceil(waitMs / 1_000)} s.`;
       return Promise.reject(new McpUnavailableError(this.name, this.#why, next));
     }
-    this.#session ??= this.#open();
+    this.#session ??= this.#open(Math.max(0, waitMs));
     return this.#session;
   }
 
@@ -61,7 +64,8 @@ export class McpConnection {
     );
   }
 
-  async #open(): Promise<McpSession> {
+  async #open(waitMs: number): Promise<McpSession> {
+    if (waitMs > 0) await sleep(waitMs);
     // Agents without servers don't load the SDK.
     const { openSession }: typeof import('./session') = require('./session');
     const opened = performance.now();

@@ -12,9 +12,13 @@ export function resultContent({ content, structuredContent }: CallToolResult, wi
   return clean.length === 1 && clean[0]?.type === 'text' ? clean[0].text : clean;
 }
 
-/** Servers also write structured content as JSON text, for clients that don't know it. */
+/** Servers also write structured content as text, for clients that don't know it: as JSON, or its only values as they are. */
 function saysTheSame(parts: readonly Part[], structured: unknown): boolean {
-  return parts.some((part) => part.type === 'text' && isDeepStrictEqual(parseObject(part.text), structured));
+  const texts = parts.flatMap((part) => (part.type === 'text' ? part.text : []));
+  return (
+    Object.values(structured ?? {}).every((value) => texts.includes(value)) ||
+    texts.some((text) => isDeepStrictEqual(parseObject(text), structured))
+  );
 }
 
 function partOf(block: ContentBlock): Part {
