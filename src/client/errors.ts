@@ -13,6 +13,7 @@ export type LonghaulErrorCode =
   | 'namespace-not-found'
   | 'encryption-key-missing'
   | 'search-attributes-missing'
+  | 'answer-invalid'
   | 'run-failed'
   | 'run-cancelled'
   | 'run-expired'

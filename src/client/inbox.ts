@@ -4,6 +4,7 @@ import { searchAttributes } from '../contract/search-attributes';
 import { checkName } from '../core/check-input';
 import type { PendingCall } from '../core/event';
 import { cleanName, sameName } from '../core/people';
+import { checkedPending } from './checked-answers';
 import { LonghaulError } from './errors';
 import { agentOf, attributeOf, idsHave, listThreads, quoted, wordOf } from './list-filter';
 import type { ListedThread } from './listed-threads';
@@ -32,7 +33,7 @@ export interface InboxItem {
   since: string;
   /** What waits, who may decide, and until when. */
   call?: PendingCall;
-  /** Why there is no `call`: the thread could not be queried, or did not answer in time. */
+  /** Why there is no `call`: the thread could not be queried, did not answer in time, or answered with something else. */
   note?: string;
 }
 
@@ -157,9 +158,9 @@ class Asking {
     return waits ? '; a request to the thread, perhaps an answer, also waits for a worker' : '';
   }
 
-  #ask(threadId: string): Promise<PendingCall[]> {
+  async #ask(threadId: string): Promise<PendingCall[]> {
     const { temporal, options } = this.client;
-    return askWorkflow(temporal, {
+    const answer = await askWorkflow(temporal, {
       threadId,
       query: queries.pending,
       args: [],
@@ -167,5 +168,6 @@ class Asking {
       patienceMs: Math.min(options.requestTimeoutMs ?? patienceMs, patienceMs),
       awayMs: options.serverAwayMs,
     });
+    return checkedPending(threadId, answer);
   }
 }

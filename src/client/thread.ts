@@ -12,6 +12,7 @@ import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
 import { callToSign } from './call-to-sign';
+import { checkedStatus } from './checked-answers';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
@@ -147,7 +148,7 @@ export class Thread {
   }
 
   async status(): Promise<StatusView> {
-    const status = await this.#read('status', queries.status);
+    const status = checkedStatus(this.id, await this.#read('status', queries.status));
     return { ...status, pending: status.pending.map((call) => ({ ...call, agent: status.agent })) };
   }
 

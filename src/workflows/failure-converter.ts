@@ -2,6 +2,7 @@ import { DefaultFailureConverter, type FailureConverter, type Payload, type Payl
 import { failureTypes } from '../contract/activities';
 import { encodeFailures } from '../contract/encode-failures';
 import { keyMissing } from '../contract/key-missing';
+import { reopening } from '../contract/reopening';
 import { replayFirst } from '../contract/replay-first';
 import { bounds } from '../core/bounds';
 import { shortText } from '../core/text';
@@ -52,7 +53,9 @@ function encodeTexts(failure: ProtoFailure, payloadConverter: PayloadConverter):
  */
 function staysReadable({ message, applicationFailureInfo }: ProtoFailure): boolean {
   const text = message ?? '';
-  return text === replayFirst || text.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused;
+  return (
+    text === replayFirst || text === reopening || text.startsWith(keyMissing) || applicationFailureInfo?.type === failureTypes.queryRefused
+  );
 }
 
 /** The message that Temporal's SDKs show in place of an encoded one. */

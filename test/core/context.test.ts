@@ -24,7 +24,7 @@ import {
 import { tokensOf } from '../../src/core/context/tokens';
 import type { DurableEvent, DurableEventData } from '../../src/core/event';
 import { evolve } from '../../src/core/evolve';
-import type { Message, UserMessage } from '../../src/core/message';
+import type { Message, ToolMessage, UserMessage } from '../../src/core/message';
 import { newThread, type ThreadState } from '../../src/core/state';
 import { answerParts } from '../support/answer-parts';
 import { expectPaired } from '../workflows/scenes';
@@ -164,6 +164,24 @@ describe('clearing old outputs', () => {
     expect(clearedIn(later.messages)).toEqual([2, 4, 6, 8]);
   });
 
+  test('never clears what the model has not seen, and cuts it only if it takes more than half of the room', () => {
+    const all = { ...policy, pruneProtectTokens: 0, pruneMinimumTokens: 0 };
+    const unseen = turn(30_000);
+    const messages = [said('task'), ...turn(30_000), ...unseen];
+    const pruned = pruneOutputs(messages, all, wide)!;
+    expect(clearedIn(pruned.messages)).toEqual([2]);
+    expect(pruned.messages.at(-1)).toEqual(unseen[1]);
+    const narrow = pruneOutputs(messages, all, { room: 10_000, charsPerToken: 4 })!.messages.at(-1) as ToolMessage;
+    expect(narrow.content).toMatch(/^x{9999}…\n\[\.\.\. 100000 characters left out \.\.\.\]\nx{10000}$/);
+    expect(tokensOf([narrow], 4)).toBeLessThan(5_100);
+  });
+
+  test('leaves small outputs, which are not stored, as they are', () => {
+    const messages = [said('task'), ...turn(50), ...turn(60), ...turn(60)];
+    const pruned = pruneOutputs(messages, { ...policy, pruneProtectTokens: 0, pruneMinimumTokens: 0 }, wide);
+    expect(clearedIn(pruned!.messages)).toEqual([4]);
+  });
+
   test('[B125] names the reference of a stored output, keeps it, and ends at one that was cleared before', () => {
     const outputRef = { id: 'a1b2', bytes: 120_000, lines: 9, mediaType: 'text/plain' };
     const stored = turn(30_000).map((m) => (m.role === 'tool' ? { ...m, outputRef } : m));
@@ -182,7 +200,7 @@ describe('clearing old outputs', () => {
   test('[B93] goes by the configured protection and minimum, and protects less of small windows by default', () => {
     const messages = [said('task'), ...turn(200), ...turn(200), ...turn(200)];
     expect(pruneOutputs(messages, policy, wide)).toBeUndefined();
-    expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: 0, pruneMinimumTokens: 0 }, wide)?.prunedOutputs).toBe(3);
+    expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: 0, pruneMinimumTokens: 0 }, wide)?.prunedOutputs).toBe(2);
     expect(pruneOutputs(messages, { ...policy, pruneProtectTokens: 250, pruneMinimumTokens: 300 }, wide)?.prunedOutputs).toBe(2);
     expect(pruneOutputs(messages, policy, { room: 1_000, charsPerToken: 4 })?.prunedOutputs).toBe(2);
   });

@@ -52,6 +52,28 @@ async function withClient<T>(encoding: EncodingOptions, work: (client: LonghaulC
   }
 }
 
+test('an encrypted conversation is reopened', async () => {
+  await rig.addWorker({ encoding: withFirst });
+  await withClient(withFirst, async (client) => {
+    const input = scene(({ messages }) => say(`${messages.length}`));
+    const thread = await client.start('payer', input, { mode: 'conversation' });
+    await thread.result();
+    await thread.close();
+    await until(
+      () => handleOf(thread).describe(),
+      ({ status }) => status.name !== 'RUNNING',
+    );
+    expect((await client.reopen(thread.id)).id).toBe(thread.id);
+    await thread.send('Again');
+    expect(
+      await until(
+        () => thread.usage(),
+        ({ runs }) => runs === 2,
+      ),
+    ).toMatchObject({ runs: 2 });
+  });
+});
+
 /** How the payloads of a thread are encoded, with the ids of their keys. */
 async function encodingsOf(thread: Thread): Promise<Set<string>> {
   const { events } = await handleOf(thread).fetchHistory();

@@ -9,7 +9,9 @@ const limits = { ms: 5_000, mb: 300 };
 
 async function measured(file: string): Promise<Measured | string> {
   try {
-    const { stdout } = await run(process.execPath, ['--import', require.resolve('tsx'), join(__dirname, 'measure.ts'), file], { timeout: 120_000 });
+    const { stdout } = await run(process.execPath, ['--import', require.resolve('tsx'), join(__dirname, 'measure.ts'), file], {
+      timeout: 120_000,
+    });
     return JSON.parse(stdout) as Measured;
   } catch (error) {
     return String((error as { stderr?: string }).stderr || (error as Error).message).trim();

@@ -4,7 +4,7 @@ import { argumentLines, type Room } from '../../core/argument-lines';
 import type { PendingCall } from '../../core/event';
 import { parseObject } from '../../core/json';
 import { lineOf } from '../exit';
-import { choices, optionsOf, type Question, questionOf, rulesWords, whomWords } from '../views/render-people';
+import { choices, optionsOf, type Question, questionOf, rulesOf, rulesWords, whomWords } from '../views/render-people';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { minute } from '../views/words';
 import { type Approvals, hasVoted, isFor, stillPending } from './approvals';
@@ -126,7 +126,7 @@ async function decide(asking: Asking): Promise<boolean> {
 
 async function remember(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal, write } = asking;
-  const rules = rulesWords(call.remember ?? [{ tool: call.name }]);
+  const rules = rulesWords(rulesOf(call));
   write(styled`Yes, and ${paint.bold(rules)} needs no approval from now on:\n`);
   const question = styled`in this [t]hread, or in all threads of this [a]gent? (Enter: back) `;
   const answer = (await prompt.ask(question, signal)).trim().toLowerCase();

@@ -1,5 +1,5 @@
 import type { InboxFilter, InboxItem } from '../../client';
-import { questionParts, whomWords } from '../views/render-people';
+import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { paint, styled } from '../views/styled';
 import { type Row, table } from '../views/table';
 import { note, print, printJson } from '../views/terminal';
@@ -39,5 +39,6 @@ function cellsOf({ threadId, agent, status, since, call }: InboxItem): string[] 
 
 function underneath({ threadId, call, note: why }: InboxItem): Pick<Row, 'below' | 'command'> {
   if (!call) return { below: [paint.dim(why ?? '')] };
-  return { below: questionParts(call, commandLine('show', [threadId])), command: paint.dim(answerHint(threadId)(call)) };
+  const below = [...questionParts(call, commandLine('show', [threadId])), ...rememberParts(call)];
+  return { below, command: paint.dim(answerHint(threadId)(call)) };
 }

@@ -3,7 +3,7 @@ import type { Receipt } from '../../contract/requests';
 import type { PendingCall } from '../../core/event';
 import { isObject } from '../../core/json';
 import { UsageError } from '../exit';
-import { questionParts, whomWords } from '../views/render-people';
+import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
 import { commandLine } from './answer-hint';
@@ -52,7 +52,7 @@ export async function approve(
     const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
     // A call with another digest is not printed, because its approval is refused.
     const isShown = pending && (expect === undefined || expect === pending.digest);
-    if (isShown) note(aboutTo(threadId, pending, { edited, more }));
+    if (isShown) note(aboutTo(threadId, pending, { edited, more, remember }));
     const shown = isShown ? (pending.digest ? pending : undefined) : (expect ?? nothingShown);
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
@@ -71,15 +71,19 @@ export async function approve(
 /** A text that is no digest: a call that was not shown is not approved. The thread's refusal says why the call does not wait. */
 const nothingShown = 'nothing was shown';
 
-function aboutTo(
-  threadId: string,
-  call: PendingCall,
-  { edited, more }: { edited: Record<string, unknown> | undefined; more: number | undefined },
-): Styled {
+interface Asked {
+  edited: Record<string, unknown> | undefined;
+  more: number | undefined;
+  remember: 'thread' | 'agent' | undefined;
+}
+
+/** What an approval does, before it is sent. */
+export function aboutTo(threadId: string, call: PendingCall, { edited, more, remember }: Asked): Styled {
   const whom = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
   const all = commandLine('show', [threadId], { options: ' --json' });
   const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
-  const about = questionParts(what, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
+  const parts = [...questionParts(what, all, { lines: 200, chars: 20_000 }), ...(remember ? rememberParts(call) : [])];
+  const about = parts.map((part) => styled`\n    ${part}`);
   const told = styled`Approving ${paint.bold(call.name)}${call.agent ? ` of agent ${call.agent}` : ''}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
   return told.fit(process.stderr.columns);
 }

@@ -4,7 +4,7 @@ import { failureTypes } from '../../contract/activities';
 import type { PendingCall } from '../../core/event';
 import { excerpt } from '../../core/json';
 import { type Message, refusalOf, textOf, toolCallsOf } from '../../core/message';
-import { questionParts, whomWords } from '../views/render-people';
+import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { auditLines, dollars, leftWords, spentLines } from '../views/show-audit';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { note, print, printJson } from '../views/terminal';
@@ -129,7 +129,7 @@ export function waitsLines(threadId: string, call: PendingCall, columns: number 
   const all = commandLine('show', [threadId], { options: ' --json' });
   return [
     styled`${paint.yellow(waitsFor[call.kind])} ${what}${whom && paint.dim(styled`  (${whom})`)}`.fit(columns),
-    ...questionParts(call, all, callRoom).map((part) => styled`  ${part}`.fit(columns)),
+    ...[...questionParts(call, all, callRoom), ...rememberParts(call)].map((part) => styled`  ${part}`.fit(columns)),
     styled`  ${paint.dim(answerHint(threadId)(call))}`,
   ];
 }

@@ -184,6 +184,17 @@ export function whomWords({ users = [], groups = [], approvers = 1, dueAt, votes
   return [who, many, dueAt ? `until ${minute(dueAt)}` : ''].filter(Boolean).join(' · ');
 }
 
+/** The calls that need no approval any more if the approval of this call is remembered. Empty if it can't be remembered. */
+export function rulesOf({ kind, name, remember = [{ tool: name }] }: PendingCall): readonly PermissionRule[] {
+  return kind === 'approval' ? remember : [];
+}
+
+/** What `--remember` would allow, as a line below the call. */
+export function rememberParts(call: PendingCall): Styled[] {
+  const rules = rulesOf(call);
+  return rules.length === 0 ? [] : [styled`+ with --remember, also from now on without approval: ${rulesWords(rules)}`];
+}
+
 /** `shell: git push, deploy`. */
 export function rulesWords(rules: readonly PermissionRule[]): string {
   const words = (prefix: string[]) => prefix.map((word) => (/^\S+$/.test(word) ? word : JSON.stringify(word))).join(' ');

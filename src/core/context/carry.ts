@@ -1,6 +1,6 @@
 import { excerpt } from '../json';
 import { type Message, textOf, withText } from '../message';
-import { clearOutput } from './shorten';
+import { clearOutput, smallOutput } from './shorten';
 
 export interface Fitted {
   messages: Message[];
@@ -9,9 +9,6 @@ export interface Fitted {
   /** Size of the resulting messages as UTF-8 JSON. */
   bytes: number;
 }
-
-/** Outputs this small are not worth clearing. */
-const smallOutput = 200;
 
 /**
  * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message (the

@@ -1,6 +1,11 @@
 import type { ContextPolicy } from '../agent';
+import { excerpt } from '../json';
 import type { Message, ToolMessage } from '../message';
+import { charactersOf } from '../waste';
 import { tokensOf } from './tokens';
+
+/** An output of at most so many characters is never cleared: that would free little, and it is not stored. */
+export const smallOutput = 200;
 
 /** Returns a tool's message as the model sees it once its output is cleared. */
 export function clearOutput(message: ToolMessage): ToolMessage {
@@ -32,12 +37,14 @@ export interface Pruned {
 
 /**
  * Clears old outputs of tools: seen from the newest on, all beyond the first `protect` tokens. The search ends at an output that was cleared
- * before, so each output is cleared once, and many at a time: every clearing invalidates the provider's prompt cache. Returns undefined unless
- * that frees more than the minimum.
+ * before, so each output is cleared once, and many at a time: every clearing invalidates the provider's prompt cache. Outputs that the model has
+ * not seen yet stay, and are cut only if they take more than half of the room. Returns undefined unless all that frees more than the minimum.
  */
 export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy, { room, charsPerToken }: Sizes): Pruned | undefined {
   const { pruneProtectTokens: protect = Math.min(40_000, room / 4), pruneMinimumTokens: minimum = Math.min(20_000, room / 8) } = policy;
   const kept = [...messages];
+  const firstUnseen = kept.findLastIndex(({ role }) => role === 'assistant') + 1;
+  const mostUnseen = Math.floor((room / 2 / (kept.length - firstUnseen)) * charsPerToken);
   let [seen, freed, outputs] = [0, 0, 0];
   for (let i = kept.length - 1; i >= 0; i--) {
     const message = kept[i] as Message;
@@ -45,14 +52,26 @@ export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy
     if (isCleared(message)) break;
     const tokens = tokensOf([message], charsPerToken);
     seen += tokens;
-    const short = clearOutput(message);
+    const short = i < firstUnseen ? clearOutput(message) : cutOutput(message, mostUnseen);
     const gain = tokens - tokensOf([short], charsPerToken);
-    if (seen <= protect || gain <= 0) continue;
+    if (seen <= protect || gain <= 0 || charactersOf([message]) <= smallOutput) continue;
     kept[i] = short;
     freed += gain;
     outputs += 1;
   }
   return freed > minimum ? { messages: kept, prunedOutputs: outputs, freedTokens: freed } : undefined;
+}
+
+/** Leaves out the middle of a long output. */
+function cutOutput(message: ToolMessage, most: number): ToolMessage {
+  const { content, outputRef } = message;
+  if (typeof content !== 'string' || content.length <= most) return message;
+  const ref = outputRef ? `; ref=${outputRef.id}` : '';
+  const half = Math.floor(most / 2);
+  const note = `\n[... ${content.length - 2 * half} characters left out${ref} ...]\n`;
+  // A cut may have parted a surrogate pair.
+  const tail = content.slice(-half).replace(/^[\uDC00-\uDFFF]/, '');
+  return { ...message, content: `${excerpt(content, half)}${note}${tail}` };
 }
 
 /** A transcript divided into what a summary replaces and what stays as it is. */
