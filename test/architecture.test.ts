@@ -27,7 +27,8 @@ const table: Record<string, Allowance> = {
   stream: { zones: ['core'], packages: ['node'] },
   models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
   // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents.
-  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml'] },
+  // `@modelcontextprotocol/client`: MCP servers.
+  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml', '@modelcontextprotocol/client'] },
   // Where outputs are kept. Usable from a client, too, which has no worker. `pg`: for workers on several machines.
   artifacts: { zones: ['core'], packages: ['node', 'pg'] },
   // A guardrail is tested without an engine around it.

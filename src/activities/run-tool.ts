@@ -26,7 +26,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       if (once && Context.current().info.attempt > 1) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
       const agent = agentOf(deps.agents, agentName, step);
       const { artifacts, outputTools = [] } = deps;
-      const toolbox = await agent.toolsFor({ threadId: step.threadId, outputTools });
+      const toolbox = await agent.toolsFor({ threadId: step.threadId, calling: call.name, outputTools });
       const tool = toolbox.get(call.name);
       const workspace = resolve(agent.workspace ?? deps.workspace);
       if (unasked && !(await toolbox.isFree(call, { rules: rules.map(withoutSignature), workspace }))) {

@@ -1,6 +1,7 @@
 import { messageOfThrown } from '../core/thrown';
 import { doneTool } from '../tools/built-in/done';
 import type { Tool } from '../tools/defining/define-tool';
+import { isToolProvider, type ToolProvider } from '../tools/defining/tool-provider';
 import { isToolset, oddTools } from '../tools/defining/toolset';
 import { withinPatience } from '../tools/defining/within';
 import { createToolbox, type Toolbox, type ToolboxOptions } from '../tools/running/toolbox';
@@ -12,7 +13,7 @@ const sourceMs = 30_000;
 /** Returns the problems of a list or toolset, one sentence each. The tools of a function are not known beforehand. */
 export function problemsOfTools(source: ToolSource, options: ToolboxOptions): string[] {
   if (typeof source === 'function') return [];
-  return toolboxOf(isToolset(source) ? source.list() : source, options).problems;
+  return toolboxOf(isToolset(source) ? source.list() : ownTools(source), options).problems;
 }
 
 /** Creates a toolbox from a list, or returns the problems of the list. */
@@ -26,6 +27,11 @@ function toolboxOf(tools: readonly Tool[], options: ToolboxOptions): { toolbox?:
   }
 }
 
+/** The entries of a list that are no providers. */
+export function ownTools(list: readonly (Tool | ToolProvider)[]): readonly Tool[] {
+  return Array.isArray(list) ? list.filter((entry) => !isToolProvider(entry)) : (list as readonly Tool[]);
+}
+
 /** The names of a valid list; undefined if the tools may change between turns. */
 export function toolNames(source: ToolSource, done: boolean): string[] | undefined {
   if (!Array.isArray(source) || oddTools(source).length > 0) return undefined;
@@ -37,28 +43,34 @@ export function agentTools(
   agent: string,
   { tools: source = [], readOutputs = true }: Pick<AgentDefinition, 'tools' | 'readOutputs'>,
   options: ToolboxOptions,
-): Pick<Agent, 'toolbox' | 'toolsFor'> {
+): Pick<Agent, 'toolbox' | 'toolsFor' | 'providers'> {
   const boxOf = toolboxes(agent, options);
   // Without tools there are no outputs.
   const withOutputTools = (tools: readonly Tool[], more: readonly Tool[] = []) =>
     readOutputs && Array.isArray(tools) && tools.length > 0 ? withMissing(tools, more) : tools;
   if (typeof source === 'function') {
     return {
+      providers: [],
       toolbox: boxOf([]),
-      async toolsFor(ctx) {
-        const { outputTools, ...given } = ctx;
-        return boxOf(withOutputTools(await withinPatience(() => source(given), sourceMs), outputTools));
+      async toolsFor({ outputTools, threadId }) {
+        return boxOf(withOutputTools(await withinPatience(() => source({ threadId }), sourceMs), outputTools));
       },
     };
   }
   // A list is copied, because its owner may change it; a toolset returns a new array after a change.
-  const list = isToolset(source) ? () => source.list() : fixed(source);
+  const list = isToolset(source) ? () => source.list() : fixed(ownTools(source));
+  const providers = isToolset(source) ? [] : source.filter(isToolProvider);
   boxOf(list());
   return {
     get toolbox() {
       return boxOf(list());
     },
-    toolsFor: async ({ outputTools }) => boxOf(withOutputTools(list(), outputTools)),
+    providers,
+    async toolsFor({ outputTools, ...wanted }) {
+      const provided = await Promise.all(providers.map((provider) => provider.tools(wanted)));
+      // The agent's own tools take precedence over those of the same name.
+      return boxOf(withOutputTools(provided.reduce(withMissing, list()), outputTools));
+    },
   };
 }
 

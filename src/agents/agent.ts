@@ -4,6 +4,7 @@ import type { RetryPolicy } from '../core/failure';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { Tool } from '../tools/defining/define-tool';
+import type { ToolProvider, ToolsWanted } from '../tools/defining/tool-provider';
 import type { Toolset } from '../tools/defining/toolset';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { Toolbox } from '../tools/running/toolbox';
@@ -20,8 +21,14 @@ export interface InstructionsContext {
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
 
-/** A list, a `Toolset`, or a function that returns the current tools within 30 s. Toolsets and functions are read again at every model call. */
-export type ToolSource = readonly Tool[] | Toolset | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
+/**
+ * A list, a `Toolset`, or a function that returns the current tools within 30 s. A list may contain providers, such as those of `mcpTools`. Toolsets,
+ * functions and providers are asked again at every model call.
+ */
+export type ToolSource =
+  | readonly (Tool | ToolProvider)[]
+  | Toolset
+  | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
 
 /** Short form of `StopPolicy`: `verify` means one round, and at most three per run. */
 export type StopOption =
@@ -102,13 +109,15 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly fallbackOnContentFilter: boolean;
   readonly hostedTools: readonly HostedTool[];
   readonly instructions: Instructions;
-  /** The tools known without a thread: all of a list, the current ones of a `Toolset`, none of a function. */
+  /** The tools known without a thread: all of a list, the current ones of a `Toolset`, none of a function or a provider. */
   readonly toolbox: Toolbox;
   /**
    * The current tools. Rejects with the error of a tools function, or with the problems of the tools that it returned. `outputTools`: those that
    * read long outputs, which are added unless the agent has no tools, or `readOutputs: false`.
    */
-  toolsFor(ctx: { threadId: string; outputTools?: readonly Tool[] }): Promise<Toolbox>;
+  toolsFor(ctx: ToolsWanted & { outputTools?: readonly Tool[] }): Promise<Toolbox>;
+  /** Entries of its tools that have connections. */
+  readonly providers: readonly ToolProvider[];
   readonly settings: Readonly<ModelSettings>;
   readonly limits: Readonly<Limits>;
   readonly threadLimits: Readonly<Limits>;

@@ -8,7 +8,7 @@ import type { Hooks } from '../hooks/define-hooks';
 import type { Tool } from '../tools/defining/define-tool';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { AgentDefinition } from './agent';
-import { problemsOfTools, toolNames } from './agent-tools';
+import { ownTools, problemsOfTools, toolNames } from './agent-tools';
 import { type AnswerFormat, answerFormat } from './answer-format';
 import { problemsOfHostedTools, problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
 import { closest } from './closest';
@@ -66,7 +66,9 @@ export function readDefinition(definition: AgentDefinition): Read {
 
 /** Tokens of the instructions and tools, as far as they are known when the agent is defined. */
 function fixedTokensOf({ instructions, tools = [] }: AgentDefinition): number {
-  const specs = Array.isArray(tools) ? tools.map(({ name, description, parameters }: Tool) => ({ name, description, parameters })) : [];
+  const specs = Array.isArray(tools)
+    ? ownTools(tools).map(({ name, description, parameters }: Tool) => ({ name, description, parameters }))
+    : [];
   const chars = (typeof instructions === 'string' ? instructions.length : 0) + (specs.length > 0 ? JSON.stringify(specs).length : 0);
   return Math.ceil(chars / defaultCharsPerToken);
 }

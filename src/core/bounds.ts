@@ -37,6 +37,15 @@ export const bounds = {
   /** Nesting in any payload, where data from outside is inside other objects. JSON.stringify fails at a few thousand levels. */
   payloadDepth: 1_000,
 
+  /** One message of an MCP server, and one answer of it over HTTP. */
+  mcpMessageBytes: 16_000_000,
+  /** Tools of one MCP server that are offered, and pages of its list that are read. */
+  mcpTools: 250,
+  mcpListPages: 100,
+  /** The description of such a tool, and the JSON Schema of its arguments. */
+  mcpDescriptionChars: 4_000,
+  mcpSchemaChars: 64_000,
+
   /** Parts of a failure. */
   failureMessageChars: 4_000,
   failureTypeChars: 200,

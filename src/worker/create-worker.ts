@@ -201,10 +201,15 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     bus,
     run: async () => {
       const stopSweeping = artifacts && sweepArtifacts(artifacts, artifactRetentionMs);
+      const { logger } = Runtime.instance();
+      const held = options.agents.flatMap(({ providers }) =>
+        providers.map((provider) => provider.hold({ warn: (text) => logger.warn(text) })),
+      );
       try {
         await runToEnd(worker);
       } finally {
         stopSweeping?.();
+        await Promise.all(held.map((release) => release()));
         // An error from closing must not hide why the worker failed.
         if (ours) await connection.close().catch(() => undefined);
       }

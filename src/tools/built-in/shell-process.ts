@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { OutputWindow } from '../running/output-window';
-import { CommandProcesses, markName } from './command-processes';
+import { CommandProcesses } from './command-processes';
+import { watched } from './watcher';
 
 export interface ShellCommand {
   command: string;
@@ -31,26 +32,9 @@ const drainMs = 200;
 /** How often the command's processes are listed, to find those that leave its group. */
 const lookEveryMs = 200;
 
-/**
- * Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which has the marks. A watcher process
- * waits on a pipe whose other end belongs to this process. When this process dies, however suddenly, the pipe closes, and the watcher kills
- * every process with a mark until none is left, and then the group, including itself. A process that has ended keeps its limits until its parent
- * reaps it. Shells have two letters for the limit of file locks.
- */
-const outerShell = `
-  ends_marked() {
-    found=1
-    for process in /proc/[0-9]*; do
-      grep -qs "${markName}=$1" "$process/environ" || grep -qs " $2 " "$process/limits" || continue
-      grep -qs "^State:.[ZX]" "$process/status" && continue
-      kill -9 "\${process#/proc/}" && found=0
-    done
-    return $found
-  }
-  (read -r _ <&3; while ends_marked "$2" "$3"; do :; done; kill -9 0) >/dev/null 2>&1 &
-  exec 3<&-
-  export ${markName}="$2"
-  { ulimit -w "$3" || ulimit -x "$3" || :; } 2>/dev/null
+/** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which has the marks. */
+const outerShell = `${watched}
+  watched "$2" "$3"
   exec "$0" -c "$1" 2>&1`;
 
 /**

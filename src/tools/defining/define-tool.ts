@@ -10,7 +10,7 @@ export type { Arguments, Dependencies, InputSchema, Tool, ToolContext, ToolDefin
 export const defaultToolTimeoutMs = 30_000;
 const effects: readonly Effect[] = ['pure', 'keyed', 'once'];
 /** A Node timer with a longer delay fires immediately. */
-const longestTimeoutMs = 2 ** 31 - 1;
+export const longestTimeoutMs = 2 ** 31 - 1;
 
 /** Temporal counts attempts in 32 bits, and takes no interval of zero. */
 const mostAttempts = 1_000;

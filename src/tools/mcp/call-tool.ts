@@ -1,0 +1,62 @@
+import type { Tool as McpTool } from '@modelcontextprotocol/client';
+import { shortText } from '../../core/text';
+import type { ToolContext } from '../defining/define-tool';
+import { errorFacts } from '../defining/thrown';
+import { ToolFailure } from '../defining/tool-failure';
+import type { McpConnection } from './connection';
+import type { Credentials } from './credentials';
+import { resultContent } from './result-content';
+import type { McpSession } from './session';
+
+interface Called {
+  server: string;
+  connection: McpConnection;
+  credentials: Credentials;
+}
+
+/** An answer of HTTP that says that the server doesn't know the session, so it has carried out nothing. */
+const unknownSession = 404;
+const messageChars = 1_000;
+
+/**
+ * Calls a tool. An error that the server reports is a `ToolFailure`, which is not repeated. A lost connection is another error: `pure` and `keyed`
+ * calls are repeated over a new connection.
+ */
+export async function callTool(called: Called, tool: McpTool, args: Record<string, unknown>, ctx: ToolContext): Promise<unknown> {
+  const { connection, credentials } = called;
+  const session = await connection.session();
+  const result = await session.call(tool, args, ctx).catch((error: unknown) => again(called, session, error, tool, args, ctx));
+  const content = resultContent(result, (text) => credentials.withoutSecrets(text));
+  if (result.isError) throw new ToolFailure(content, { name: 'McpToolError' });
+  return content;
+}
+
+/** Repeats the call if the server has forgotten the session. Otherwise throws what the model is told. */
+async function again(
+  { server, connection, credentials }: Called,
+  session: McpSession,
+  error: unknown,
+  ...call: Parameters<McpSession['call']>
+) {
+  const { signal } = call[2];
+  if (signal.aborted) throw error;
+  const message = shortText(credentials.safeMessage(errorFacts(error).message), messageChars);
+  if (isAnswer(error)) throw new ToolFailure(`Error: The MCP server '${server}' refused the call: ${message}`, { name: 'McpError' });
+  await connection.drop(session);
+  if (statusOf(error) === unknownSession) return (await connection.session()).call(...call);
+  throw new Error(
+    `The connection to the MCP server '${server}' was lost during the call, which may have been carried out or not: ${message}`,
+  );
+}
+
+/** Whether the server has answered, so that the connection is fine: by an error of the protocol, by a result that is not one, or by 401 or 403. */
+function isAnswer(error: unknown): boolean {
+  const { name, code } = error as { name?: unknown; code?: unknown };
+  return name === 'ProtocolError' || answers.includes(code) || [401, 403].includes(statusOf(error) ?? 0);
+}
+
+const answers: unknown[] = ['INVALID_RESULT', 'UNSUPPORTED_RESULT_TYPE', 'CAPABILITY_NOT_SUPPORTED', 'INPUT_REQUIRED_ROUNDS_EXCEEDED'];
+
+function statusOf(error: unknown): number | undefined {
+  return (error as { status?: number }).status;
+}

@@ -1,0 +1,36 @@
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { bounds } from '../../core/bounds';
+import type { Credentials } from './credentials';
+
+/** `fetch` that sends the credentials, refreshes them once if the server refuses them (401), and reads no more than a bounded answer. */
+export function httpFetch(credentials: Credentials): FetchLike {
+  return async (url, init) => {
+    const sent = await credentials.headers();
+    const response = await fetch(url, withHeaders(init, sent));
+    if (response.status !== 401 || !credentials.canRefresh) return bounded(response);
+    await response.body?.cancel();
+    return bounded(await fetch(url, withHeaders(init, await credentials.refreshed(sent))));
+  };
+}
+
+function withHeaders(init: RequestInit | undefined, more: Record<string, string>): RequestInit {
+  const headers = new Headers(init?.headers);
+  for (const [name, value] of Object.entries(more)) headers.set(name, value);
+  return { ...init, headers };
+}
+
+function bounded(response: Response): Response {
+  const { body, status, statusText, headers } = response;
+  if (!body) return response;
+  let bytes = 0;
+  const counted = body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        if (bytes > bounds.mcpMessageBytes) controller.error(new Error(`it sent an answer of more than ${bounds.mcpMessageBytes} bytes`));
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(counted, { status, statusText, headers });
+}

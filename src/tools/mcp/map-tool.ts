@@ -1,0 +1,98 @@
+import type { Tool as McpTool } from '@modelcontextprotocol/client';
+import { bounds } from '../../core/bounds';
+import { isObject } from '../../core/json';
+import { printable } from '../../core/printable';
+import { isDeeperThan, shortText } from '../../core/text';
+import type { Effect } from '../../core/tool';
+import { checkedApproval } from '../defining/approval';
+import type { Tool } from '../defining/define-tool';
+import { foreignInput } from '../defining/tool-input';
+import type { McpServer } from './options';
+import { toolName } from './tool-name';
+
+/** What the engine makes of a server's list. */
+export interface MappedTools {
+  tools: Tool[];
+  /** Tools that can't be offered, with the reasons. */
+  leftOut: string[];
+}
+
+/** Makes tools of a server's list. The author of the list is not trusted: its texts are bounded, its schemas are only compiled in the bounded thread. */
+export function mapTools(
+  server: string,
+  options: McpServer,
+  listed: readonly McpTool[],
+  executeOf: (tool: McpTool) => Tool['execute'],
+): MappedTools {
+  const byName = new Map<string, Tool>();
+  const leftOut: string[] = [];
+  for (const tool of listed) {
+    const name = toolName(server, tool.name);
+    try {
+      if (byName.has(name)) throw new Error('another one has the same name');
+      byName.set(name, mapTool(name, server, options, tool, executeOf(tool)));
+    } catch (error) {
+      leftOut.push(`'${shortText(printable(tool.name), 100)}': ${shortText(String((error as Error).message), 300)}`);
+    }
+  }
+  return { tools: [...byName.values()], leftOut };
+}
+
+function mapTool(name: string, server: string, options: McpServer, tool: McpTool, execute: Tool['execute']): Tool {
+  const refuse = (problem: string) => new Error(`its schema ${problem}`);
+  const rules = options.rules?.[tool.name] ?? {};
+  const approval = checkedApproval(rules.approval ?? options.approval ?? 'never', refuse);
+  const timeoutMs = rules.timeoutMs ?? options.timeoutMs;
+  const effect = rules.effect ?? effectOf(tool);
+  return Object.freeze({
+    name,
+    description: descriptionOf(server, tool),
+    ...foreignInput(cleanSchema(tool.inputSchema, refuse), refuse),
+    effect,
+    ...(approval && { approval }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    // After a lost connection. Answers of the server, also its errors, are not repeated.
+    ...(effect !== 'once' && { retry: { maxAttempts: 3, initialMs: 500 } }),
+    ...(execute && { execute }),
+  });
+}
+
+/** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */
+function effectOf({ annotations }: McpTool): Effect {
+  if (annotations?.readOnlyHint === true) return 'pure';
+  return annotations?.idempotentHint === true ? 'keyed' : 'once';
+}
+
+/** Says where the words come from, because they are not those of the agent's author. */
+function descriptionOf(server: string, { name, title, description }: McpTool): string {
+  const words = shown(description ?? title ?? name, bounds.mcpDescriptionChars).trim();
+  return `[MCP server '${server}'] ${words}`;
+}
+
+/** Words for the model: without characters that a person who reads them would not see. */
+function shown(text: string, max: number): string {
+  return shortText(printable(shortText(text, max)), max);
+}
+
+function cleanSchema(schema: object, refuse: (problem: string) => Error): Record<string, unknown> {
+  if (isDeeperThan(schema, bounds.jsonDepth)) throw refuse(`is nested deeper than ${bounds.jsonDepth} levels`);
+  const clean = cleaned(schema) as Record<string, unknown>;
+  const chars = JSON.stringify(clean).length;
+  if (chars > bounds.mcpSchemaChars) throw refuse(`has ${chars} characters; at most ${bounds.mcpSchemaChars} are sent to models`);
+  return clean;
+}
+
+/** Keywords whose values are words for people, and those whose values are data, which must stay as they are. */
+const words = ['title', 'description', '$comment'];
+const data = ['enum', 'const', 'default', 'examples', 'example', 'pattern', 'required'];
+
+function cleaned(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(cleaned);
+  if (!isObject(node)) return node;
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      if (words.includes(key) && typeof value === 'string') return [key, shown(value, bounds.mcpDescriptionChars)];
+      return [key, data.includes(key) ? value : cleaned(value)];
+    }),
+  );
+}

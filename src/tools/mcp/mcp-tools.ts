@@ -1,0 +1,34 @@
+import { type ToolHolder, type ToolProvider, toolProvider } from '../defining/tool-provider';
+import { type McpServer, problemsOfServers } from './options';
+import { ServerTools } from './server-tools';
+
+export interface McpToolsOptions {
+  /** Servers by name: 1 to 32 letters, digits, `-` or single `_`. Their tools are called `name__tool`. */
+  servers: Readonly<Record<string, McpServer>>;
+}
+
+/**
+ * The tools of MCP servers, as an entry of an agent's `tools`. Each worker opens one connection to each server when it is needed, and closes it when
+ * it ends. Throws `TypeError` with every problem of the options.
+ */
+export function mcpTools({ servers }: McpToolsOptions): ToolProvider {
+  const problems = problemsOfServers(servers);
+  if (problems.length > 0) throw new TypeError(`mcpTools:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
+  const holders = new Set<ToolHolder>();
+  const warn = (message: string) => {
+    for (const holder of holders) holder.warn(message);
+  };
+  const all = Object.entries(servers).map(([name, server]) => new ServerTools(name, Object.freeze({ ...server }), warn));
+  return toolProvider({
+    tools: async (wanted) => (await Promise.all(all.map((server) => server.tools(wanted)))).flat(),
+    hold(holder) {
+      // A copy, because a worker may hold the provider for each of its agents.
+      const held = { ...holder };
+      holders.add(held);
+      return async () => {
+        holders.delete(held);
+        if (holders.size === 0) await Promise.all(all.map((server) => server.close()));
+      };
+    },
+  });
+}

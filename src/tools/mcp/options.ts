@@ -1,0 +1,122 @@
+import { isObject } from '../../core/json';
+import type { Effect } from '../../core/tool';
+import type { Environment } from '../built-in/shell-environment';
+import { type ApprovalRule, checkedApproval } from '../defining/approval';
+import { longestTimeoutMs } from '../defining/define-tool';
+
+/** What you decide about a tool, instead of the server. */
+export interface McpToolRules {
+  /** Default: by the server's annotations. `readOnlyHint` is `pure`, `idempotentHint` is `keyed`; without them `once`. */
+  effect?: Effect;
+  /** Default: the server's `approval`. */
+  approval?: ApprovalRule<Record<string, unknown>>;
+  /** Default: the server's `timeoutMs`. */
+  timeoutMs?: number;
+}
+
+interface McpServerCommon {
+  /** Offer only these tools, by the names that the server gives them. Default: all. */
+  only?: readonly string[];
+  /** Whether calls need an approval. Default `never`. */
+  approval?: ApprovalRule<Record<string, unknown>>;
+  /** Timeout of one call, in milliseconds. Default: the agent's `toolTimeoutMs`. */
+  timeoutMs?: number;
+  /** Rules for single tools, by the names that the server gives them. */
+  rules?: Readonly<Record<string, McpToolRules>>;
+  /** How long the server may take to start, to connect and to list its tools, in milliseconds. Default 20,000. */
+  startTimeoutMs?: number;
+}
+
+/** A server that the worker starts as a process, and talks to over its standard input and output. */
+export interface McpProcess extends McpServerCommon {
+  /** The program: a path, or a name that is found in the PATH of the server's environment. It is run without a shell. */
+  command: string;
+  args?: readonly string[];
+  /** Variables, in addition to PATH, HOME, TMPDIR and LANG. Nothing else of the worker's environment is passed on. */
+  environment?: Environment;
+  /** The folder in which it runs. Default: the worker's. */
+  folder?: string;
+}
+
+/** A server that is reached over streamable HTTP. */
+export interface McpUrl extends McpServerCommon {
+  url: string | URL;
+  /** Headers that authenticate requests. They stay on the worker. */
+  credentials?: McpCredentials;
+}
+
+/**
+ * Returns headers, such as `{ authorization: 'Bearer …' }`, which are kept and sent with every request. Called again, with `refresh: true`, when
+ * the server answers with 401; the request is then repeated once.
+ */
+export type McpCredentials = (ctx: { refresh: boolean }) => Record<string, string> | Promise<Record<string, string>>;
+
+export type McpServer = McpProcess | McpUrl;
+
+export const defaultStartTimeoutMs = 20_000;
+
+export function isProcess(server: McpServer): server is McpProcess {
+  return 'command' in server;
+}
+
+/** Two underscores separate it from the tool's name, so it has none at its end and no two in a row. */
+const serverName = /^(?!.*__)[a-zA-Z0-9](?:[a-zA-Z0-9_-]{0,30}[a-zA-Z0-9-])?$/;
+
+/** Returns the problems of servers, one sentence each. */
+export function problemsOfServers(servers: unknown): string[] {
+  if (!isObject(servers) || Object.keys(servers).length === 0)
+    return ["servers: give at least one, such as { files: { command: 'npx', args: […] } }"];
+  return Object.entries(servers).flatMap(([name, server]) => {
+    const problems = isObject(server) ? problemsOfServer(server as unknown as McpServer) : ['is no object'];
+    if (!serverName.test(name))
+      problems.unshift("its name must be 1 to 32 letters, digits, '-' or single '_', and must not begin or end with '_'");
+    return problems.map((problem) => `servers.${name}: ${problem}`);
+  });
+}
+
+function problemsOfServer(server: McpServer): string[] {
+  const { only, rules = {}, startTimeoutMs } = server;
+  return [
+    ...('command' in server === 'url' in server ? ['give either command or url'] : problemsOfPlace(server)),
+    ...(only === undefined || (Array.isArray(only) && only.every((name) => typeof name === 'string'))
+      ? []
+      : ['only: give a list of names']),
+    ...problemsOfTimes({ startTimeoutMs }),
+    ...problemsOfToolRules(server),
+    ...Object.entries(rules).flatMap(([tool, rule]) => problemsOfToolRules(rule).map((problem) => `rules.${tool}.${problem}`)),
+  ];
+}
+
+function problemsOfPlace(server: McpServer): string[] {
+  if (isProcess(server)) {
+    const { command, args = [] } = server;
+    const isText = (value: unknown) => typeof value === 'string' && !value.includes('\0');
+    return isText(command) && command !== '' && args.every(isText)
+      ? []
+      : ['command: give a program, and its arguments as a list of texts in args'];
+  }
+  const { credentials } = server;
+  const url = URL.canParse(String(server.url)) ? new URL(server.url) : undefined;
+  return [
+    ...(url && /^https?:$/.test(url.protocol) ? [] : ['url: give an address with http: or https:']),
+    ...(url && url.username + url.password !== '' ? ['url: contains a user or a password; use credentials'] : []),
+    ...(credentials === undefined || typeof credentials === 'function' ? [] : ['credentials: give a function that returns headers']),
+  ];
+}
+
+function problemsOfToolRules({ effect, approval, timeoutMs }: McpToolRules): string[] {
+  const problems = problemsOfTimes({ timeoutMs });
+  if (effect !== undefined && !['pure', 'keyed', 'once'].includes(effect)) problems.push("effect: use 'pure', 'keyed' or 'once'");
+  try {
+    checkedApproval(approval ?? 'never', (problem) => new Error(`approval: ${problem}`));
+  } catch (error) {
+    problems.push((error as Error).message);
+  }
+  return problems;
+}
+
+function problemsOfTimes(times: Record<string, number | undefined>): string[] {
+  return Object.entries(times)
+    .filter(([, ms]) => ms !== undefined && !(Number.isFinite(ms) && ms > 0 && ms <= longestTimeoutMs))
+    .map(([field, ms]) => `${field}: is ${ms}; use milliseconds above 0 and at most ${longestTimeoutMs} (24 days)`);
+}

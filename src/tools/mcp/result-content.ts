@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
+import { parseObject } from '../../core/json';
+import type { Content, FilePart, ImagePart, Part, TextPart } from '../../core/message';
+
+/** Makes what the model sees of a result: its parts, and its structured content if no text already says the same. */
+export function resultContent({ content, structuredContent }: CallToolResult, withoutSecrets: (text: string) => string): Content {
+  const parts = content.map(partOf);
+  if (structuredContent !== undefined && !saysTheSame(parts, structuredContent)) parts.push(text(JSON.stringify(structuredContent)));
+  const clean = parts.map((part) => (part.type === 'text' ? text(withoutSecrets(part.text)) : part));
+  if (clean.length === 0) return '[no content]';
+  return clean.length === 1 && clean[0]?.type === 'text' ? clean[0].text : clean;
+}
+
+/** Servers also write structured content as text, for clients that don't know it: as JSON, or its only values as they are. */
+function saysTheSame(parts: readonly Part[], structured: unknown): boolean {
+  const texts = parts.flatMap((part) => (part.type === 'text' ? part.text : []));
+  return (
+    Object.values(structured ?? {}).every((value) => texts.includes(value)) ||
+    texts.some((text) => isDeepStrictEqual(parseObject(text), structured))
+  );
+}
+
+function partOf(block: ContentBlock): Part {
+  switch (block.type) {
+    case 'text':
+      return text(block.text);
+    case 'image':
+      return media(block.data, block.mimeType);
+    case 'audio':
+      return media(block.data, block.mimeType);
+    case 'resource':
+      return 'text' in block.resource
+        ? text(`[Resource ${block.resource.uri}]\n${block.resource.text}`)
+        : media(block.resource.blob, block.resource.mimeType, block.resource.uri);
+    case 'resource_link':
+      return text(
+        `[Resource link: ${[block.title ?? block.name, block.description, block.mimeType].filter(Boolean).join('; ')}: ${block.uri}]`,
+      );
+    default:
+      return text(JSON.stringify(block));
+  }
+}
+
+function text(words: string): TextPart {
+  return { type: 'text', text: words };
+}
+
+/** By its content, because a provider refuses the whole request, and so every later one, if an image is not what its type says. */
+function media(data: string, mimeType = 'application/octet-stream', name?: string): ImagePart | FilePart | TextPart {
+  if (!isBase64(data)) return text(`[${mimeType.slice(0, 100)}: left out, because its data is not valid base64]`);
+  const image = imageTypes.find(([, begins]) => begins.test(Buffer.from(data.slice(0, 24), 'base64').toString('hex')))?.[0];
+  if (image) return { type: 'image', url: `data:${image};base64,${data}` };
+  const mediaType = /^[a-z]+\/[\w.+-]{1,100}$/i.test(mimeType) && !/^image\//i.test(mimeType) ? mimeType : 'application/octet-stream';
+  return { type: 'file', mediaType, url: `data:${mediaType};base64,${data}`, ...(name !== undefined && { name }) };
+}
+
+/** The images that all providers with images accept, by their first bytes in hexadecimal. */
+const imageTypes: [string, RegExp][] = [
+  ['image/png', /^89504e470d0a1a0a/],
+  ['image/jpeg', /^ffd8ff/],
+  ['image/gif', /^47494638/],
+  ['image/webp', /^52494646.{8}57454250/],
+];
+
+function isBase64(data: string): boolean {
+  return data !== '' && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data);
+}
