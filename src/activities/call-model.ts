@@ -22,7 +22,7 @@ import { withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 import { contextOf, type ModelInput, modelInput } from './steps/model-input';
 import { runStep, type Step } from './steps/step';
-import { withStoredMedia } from './steps/stored-media';
+import { withoutMedia, withStoredMedia } from './steps/stored-media';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
 
@@ -57,7 +57,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const started = performance.now();
       try {
         const input = modelInput(deps, agent, toolbox, request, { instructions, messages });
-        const answer = await ask(agent, input, request, attempt);
+        const answer = await askWithoutRefusedMedia(agent, input, request, attempt);
         const durationMs = Math.round(performance.now() - started);
         const parts = withIds(answer.parts, ids);
         const calls = toolCallsOf(parts);
@@ -118,6 +118,22 @@ async function archive(
 ): Promise<string | undefined> {
   if (!artifacts || !toolbox.get('read_output')) return undefined;
   return (await artifacts.keep(threadId, Buffer.from(transcriptText(replaced)), 'text/plain'))?.id;
+}
+
+/**
+ * If the provider refuses a request with images or files, they are left out and the request is repeated: an image that the provider can't decode,
+ * which a tool or a service returned, would otherwise make it refuse every later request of the thread.
+ */
+async function askWithoutRefusedMedia(agent: Agent, input: ModelInput, request: CallModelRequest, attempt: Attempt): Promise<ModelAnswer> {
+  try {
+    return await ask(agent, input, request, attempt);
+  } catch (error) {
+    const failure = modelFailureOf(error);
+    const isRefused = failure?.kind === 'bad-request' && attempt.show.count === 0 && !attempt.step.signal.aborted;
+    const messages = isRefused && withoutMedia(input.messages, 'the provider refused the request with it');
+    if (!messages) throw error;
+    return ask(agent, { ...input, messages }, request, attempt);
+  }
 }
 
 async function ask(

@@ -166,3 +166,12 @@ test('a thread that has continued as new waits for the call with one activity, w
   await story(thread);
   expect((await handleOf(thread).describe()).raw.pendingActivities ?? []).toEqual([]);
 });
+
+test('a worker that waits for a call of an earlier execution stops in time', async () => {
+  const { thread } = await carried([say('So be it.')]);
+  for (const worker of rig.workers.splice(0)) await worker.stop();
+  await rig.addWorker();
+  const told = await story(thread);
+  expect(ofType(told, 'agent.tool.background.completed')[0]?.data).toMatchObject({ status: 'unknown' });
+  expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'So be it.' } });
+});

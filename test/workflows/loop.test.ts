@@ -286,6 +286,22 @@ test('settings of the run override those of the agent, and reach the provider wi
   });
 });
 
+test('an image that the provider refuses is left out, so that the thread is not lost with it', async () => {
+  const title = scene(({ body }) =>
+    JSON.stringify(body).includes('image_url')
+      ? fail(400, { message: 'The image could not be decoded.' })
+      : say(JSON.stringify(body).includes('[image not shown: the provider refused the request with it]') ? 'no image' : 'nothing'),
+  );
+  const thread = await rig.client.start(adder, title, { mode: 'conversation' });
+  expect(await thread.result()).toMatchObject({ output: 'nothing' });
+  await thread.send([{ type: 'image', url: 'data:image/png;base64,iVBORw0KGgo=' }]);
+  await until(
+    () => thread.usage(),
+    ({ runs }) => runs === 2,
+  );
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'no image' });
+});
+
 test('an input of text and image reaches the model as parts', async () => {
   const input = scene([say('a cat')]);
   const url = 'data:image/png;base64,iVBORw0KGgo=';

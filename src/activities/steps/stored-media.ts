@@ -35,6 +35,18 @@ export async function withStoredMedia(messages: readonly Message[], threadId: st
   return inlined;
 }
 
+/** The messages with a text in place of each image and file. Undefined if there is none, apart from those in answers. */
+export function withoutMedia(messages: readonly Message[], why: string): Message[] | undefined {
+  let found = false;
+  const replaced = messages.map((message) => {
+    if (message.role === 'assistant' || typeof message.content === 'string') return message;
+    const content = message.content.map((part) => (part.type === 'text' ? part : notShown(part, why)));
+    found ||= content.some((part, at) => part !== message.content[at]);
+    return { ...message, content };
+  });
+  return found ? replaced : undefined;
+}
+
 function hasStoredParts(content: Content): content is Part[] {
   return typeof content !== 'string' && content.some((part) => part.type !== 'text' && parseArtifactUrl(part.url) !== undefined);
 }
