@@ -54,6 +54,8 @@ const table: Record<string, Allowance> = {
     zones: ['core', 'contract', 'activities', 'agents', 'stream', 'models', 'tools', 'artifacts', 'config', 'encoding', 'workflow-bundle'],
     packages: ['node', '@temporalio/worker', '@temporalio/common', '@temporalio/client', '@temporalio/envconfig'],
   },
+  // Loads the agents' file of the user.
+  'worker/agents-file': { packages: ['(computed)'] },
   'workflow-bundle': { zones: ['contract', 'encoding'], packages: ['node', '@temporalio/worker'] },
   cli: {
     zones: ['client', 'core', 'projections', 'contract', 'config', 'artifacts'],
