@@ -55,7 +55,7 @@ function readHead(lines: readonly string[], begin: number): { head: Head; next: 
 
 function readExtended(line: string, number: number, head: Head): void {
   const [, key = '', value = ''] =
-    /^(rename from|rename to|new file mode|new mode|copy from|GIT binary patch|Binary files) ?(.*)$/.exec(line) ?? [];
+    /^(rename from|rename to|new file mode|new mode|copy from|GIT binary patch|Binary files)(?: (.*))?$/.exec(line) ?? [];
   if (key === 'rename from') head.renameFrom = value;
   else if (key === 'rename to') head.renameTo = value;
   else if (key === 'new file mode') head.mode = modeOf(value, number);
