@@ -4,6 +4,8 @@ import { codeOf, type Workspace, WorkspaceError } from './workspace';
 
 /** Larger files are edited by a program in the shell. */
 const mostBytes = 10 * 1024 * 1024;
+/** Files with more lines need much more memory than their size. */
+const mostLines = 1_000_000;
 
 /** For zod: half of a character (a lone surrogate) can't be written as UTF-8. */
 export const isText: [check: (text: string) => boolean, problem: string] = [
@@ -36,6 +38,8 @@ export async function readFileText(workspace: Workspace, path: string): Promise<
   if (!found) throw new WorkspaceError(`'${path}' does not exist. Create it with write_file, or look for it with glob.`);
   const { bytes, mode } = found;
   const whole = decode(bytes, path);
+  if (hasMoreLines(whole, mostLines))
+    throw new WorkspaceError(`'${path}' has more than ${mostLines} lines, too many to edit. Change it with a program in the shell.`);
   const mark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   return { real, text: whole.slice(mark.length), mark, hash: contentHash(bytes), mode };
 }
@@ -71,4 +75,10 @@ function decode(bytes: Buffer, path: string): string {
   } catch {
     throw new WorkspaceError(`'${path}' is not UTF-8 text. Convert it first, or change it with a program in the shell.`);
   }
+}
+
+function hasMoreLines(text: string, most: number): boolean {
+  let breaks = 0;
+  for (let at = text.indexOf('\n'); at !== -1 && breaks <= most; at = text.indexOf('\n', at + 1)) breaks += 1;
+  return breaks > most;
 }

@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { bounds } from '../../core/bounds';
 import { ownFolder } from '../../core/own-folder';
+import { pathsOfPatch } from '../built-in/patch/parse-patch';
 import { isBelow, whereItLeads } from './place';
 import { makesCommandsRunCode } from './startup-files';
 
@@ -59,6 +60,8 @@ function pathsIn(args: unknown, name = ''): Set<string> | undefined {
     if (header.includes('"') && header.includes('\\')) return undefined;
     for (const path of pathsOfHeader(header)) found.add(path);
   }
+  // The tool's own parser decides which files it writes; other tools may read headers differently.
+  if (name === 'patch') for (const path of pathsOfPatch(args)) found.add(path);
   const isText = texts.has(name) && (args.includes('\n') || args.length > mostCharacters);
   return isText ? found : found.add(args);
 }

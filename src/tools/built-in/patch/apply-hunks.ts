@@ -1,3 +1,4 @@
+import { type Effort, positionsOf } from '../line-search';
 import { similarLines } from '../similar-lines';
 import { type Hunk, PatchError } from './file-patch';
 import { joinLines, splitLines, type TextLines } from './text-lines';
@@ -20,6 +21,7 @@ const levels: readonly { says?: string; of(line: string): string }[] = [
 ];
 
 function plainCharacters(line: string): string {
+  if (!/[\u00A0\u2000-\u3000]/.test(line)) return line;
   return line
     .replace(/[\u2018\u2019\u201A\u201B]/g, "'")
     .replace(/[\u201C-\u201F]/g, '"')
@@ -28,21 +30,22 @@ function plainCharacters(line: string): string {
 }
 
 /** Applies hunks in their order. Throws `PatchError` if one fits nowhere or at several places. Lines that are kept stay as the file has them. */
-export function applyHunks(text: string, hunks: readonly Hunk[], path: string): Patched {
+export function applyHunks(text: string, hunks: readonly Hunk[], path: string, effort: Effort): Patched {
   const file = splitLines(text);
-  const result: string[] = [];
+  const views = new LineViews(file.lines, effort);
+  const result: string[][] = [];
   const fuzz: string[] = [];
   let from = 0;
   for (const [at, hunk] of hunks.entries()) {
     const old = hunk.lines.filter(({ op }) => op !== '+').map((line) => line.text);
-    const place = placeOf(file, hunk, old, { from, path, text });
+    const place = placeOf(file, hunk, old, { from, path, text, views });
     if (place.fuzz) fuzz.push(`hunk ${at + 1} of ${path}: ${place.fuzz}`);
-    result.push(...file.lines.slice(from, place.at), ...newLines(file, hunk, place.at));
+    result.push(file.lines.slice(from, place.at), newLines(file, hunk, place.at));
     from = place.at + old.length;
     if (hunk.finalBreak) applyFinalBreak(file, hunk, from, path);
   }
-  result.push(...file.lines.slice(from));
-  return { text: joinLines({ ...file, lines: result }), fuzz };
+  result.push(file.lines.slice(from));
+  return { text: joinLines({ ...file, lines: result.flat() }), fuzz };
 }
 
 /** Inserted lines end as the lines around them. */
@@ -73,6 +76,25 @@ interface Search {
   from: number;
   path: string;
   text: string;
+  views: LineViews;
+}
+
+/** The lines of a file as the levels compare them, made once for all hunks. */
+class LineViews {
+  readonly #views: (string[] | undefined)[] = [];
+
+  constructor(
+    private readonly lines: readonly string[],
+    private readonly effort: Effort,
+  ) {}
+
+  /** Positions at which the lines are found at a level, from a position on. */
+  matches(old: readonly string[], level: number, from: number): number[] {
+    const { of } = levels[level] as (typeof levels)[number];
+    const view = this.#views[level] ?? this.lines.map((line) => of(line.replace(/\r$/, '')));
+    this.#views[level] = view;
+    return positionsOf(view, old.map(of), from, this.effort);
+  }
 }
 
 interface Place {
@@ -82,9 +104,9 @@ interface Place {
 
 function placeOf(file: TextLines, hunk: Hunk, old: readonly string[], search: Search): Place {
   if (old.length === 0) return placeOfInsertion(file, hunk, search);
-  for (const { of, says } of levels) {
-    const found = matches(file.lines, old, of, search.from).filter((at) => !hunk.atEnd || at + old.length === file.lines.length);
-    const places = hunk.at === undefined ? belowContext(file.lines, hunk, found, search) : near(found, hunk.at - 1);
+  for (const [level, { says }] of levels.entries()) {
+    const found = search.views.matches(old, level, search.from).filter((at) => !hunk.atEnd || at + old.length === file.lines.length);
+    const places = hunk.at === undefined ? belowContext(hunk, found, search) : near(found, hunk.at - 1);
     if (places.length > 1) throw severalPlaces(places, hunk, search);
     const [at] = places;
     if (at === undefined) continue;
@@ -95,17 +117,7 @@ function placeOf(file: TextLines, hunk: Hunk, old: readonly string[], search: Se
     ];
     return { at, ...(fuzz.length > 0 && { fuzz: fuzz.join(', ') }) };
   }
-  throw noPlace(file.lines, hunk, old, search);
-}
-
-/** Positions at which the lines are found, from a position on. */
-function matches(lines: readonly string[], old: readonly string[], of: (line: string) => string, from: number): number[] {
-  const wanted = old.map(of);
-  const found: number[] = [];
-  for (let at = from; at + old.length <= lines.length; at += 1) {
-    if (wanted.every((line, index) => of((lines[at + index] as string).replace(/\r$/, '')) === line)) found.push(at);
-  }
-  return found;
+  throw noPlace(hunk, old, search);
 }
 
 /** The position that a unified diff names; otherwise all that are close to it. */
@@ -114,18 +126,22 @@ function near(found: readonly number[], stated: number): number[] {
 }
 
 /** For each line that the hunk must be below: the first position after it. */
-function belowContext(lines: readonly string[], hunk: Hunk, found: readonly number[], { from, path }: Search): number[] {
+function belowContext(hunk: Hunk, found: readonly number[], { from, path, views }: Search): number[] {
   if (hunk.below === undefined) return [...found];
-  const contexts = contextLines(lines, hunk.below, from);
+  const contexts = contextLines(views, hunk.below, from);
   if (contexts.length === 0) throw noContext(hunk, path);
   // The hunk may repeat the line as its first one.
-  const first = contexts.map((line) => found.find((at) => at >= line)).filter((at) => at !== undefined);
-  return [...new Set(first)];
+  let next = 0;
+  return found.filter((at) => {
+    const begin = next;
+    while ((contexts[next] ?? Number.POSITIVE_INFINITY) <= at) next += 1;
+    return next > begin;
+  });
 }
 
-function contextLines(lines: readonly string[], below: string, from: number): number[] {
-  for (const { of } of levels) {
-    const found = matches(lines, [below], of, from);
+function contextLines(views: LineViews, below: string, from: number): number[] {
+  for (const level of levels.keys()) {
+    const found = views.matches([below], level, from);
     if (found.length > 0) return found;
   }
   return [];
@@ -141,7 +157,7 @@ function placeOfInsertion({ lines }: TextLines, hunk: Hunk, search: Search): Pla
     return { at: hunk.at };
   }
   if (hunk.below === undefined || hunk.atEnd) return { at: lines.length };
-  const contexts = contextLines(lines, hunk.below, search.from);
+  const contexts = contextLines(search.views, hunk.below, search.from);
   if (contexts.length > 1) throw severalPlaces(contexts, hunk, search);
   const [line] = contexts;
   if (line === undefined) throw noContext(hunk, search.path);
@@ -162,10 +178,10 @@ function noContext({ below, patchLine }: Hunk, path: string): PatchError {
   );
 }
 
-function noPlace(lines: readonly string[], hunk: Hunk, old: readonly string[], { from, path, text }: Search): PatchError {
+function noPlace(hunk: Hunk, old: readonly string[], { from, path, text, views }: Search): PatchError {
   const first = old.find((line) => line.trim() !== '') ?? '';
   const similar = similarLines(text, first);
-  const isEarlier = levels.some(({ of }) => matches(lines, old, of, 0).some((at) => at < from));
+  const isEarlier = levels.some((_, level) => views.matches(old, level, 0).some((at) => at < from));
   const hint = isEarlier
     ? 'Its lines are before the previous hunk: give the hunks in the order of the file.'
     : similar.length > 0

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { contentHash } from '../content-hash';
 import type { EditPlan, PlannedFile } from '../edit-journal';
 import { readBytes, readFileText } from '../file-text';
+import { Effort } from '../line-search';
 import type { Workspace } from '../workspace';
 import { applyHunks } from './apply-hunks';
 import { type FilePatch, PatchError } from './file-patch';
@@ -40,9 +41,10 @@ export async function planPatch(workspace: Workspace, patches: readonly FilePatc
   if (patches.length > mostFiles)
     throw new PatchError(`The patch changes ${patches.length} files. Use several patches of at most ${mostFiles}.`);
   const steps: Step[] = [];
+  const effort = new Effort();
   let characters = 0;
   for (const patch of patches) {
-    const step = await stepOf(workspace, patch);
+    const step = await stepOf(workspace, patch, effort);
     characters += step.put?.content.length ?? 0;
     if (characters > mostCharacters) throw new PatchError('The files that the patch changes are too large together. Use several patches.');
     steps.push(step);
@@ -50,17 +52,17 @@ export async function planPatch(workspace: Workspace, patches: readonly FilePatc
   return { files: await filesOf(workspace, steps), report: reportOf(steps, dryRun) };
 }
 
-async function stepOf(workspace: Workspace, patch: FilePatch): Promise<Step> {
+async function stepOf(workspace: Workspace, patch: FilePatch, effort: Effort): Promise<Step> {
   const { path } = patch;
   if (patch.kind === 'add') {
     const { content, mode } = patch;
     return { put: { path, real: await workspace.inside(path), content, ...(mode !== undefined && { mode }) }, line: `A ${path}`, fuzz: [] };
   }
-  if (patch.kind === 'delete') return deletion(workspace, patch);
+  if (patch.kind === 'delete') return deletion(workspace, patch, effort);
   const { moveTo, hunks } = patch;
   if (moveTo !== undefined) await refuseLink(workspace, path);
   const { real, hash, text, mark, mode } = await readFileText(workspace, path);
-  const patched = applyHunks(text, hunks, path);
+  const patched = applyHunks(text, hunks, path, effort);
   const target = moveTo === undefined ? { path, real } : { path: moveTo, real: await workspace.inside(moveTo), mode };
   return {
     taken: { path, real, hash },
@@ -70,12 +72,13 @@ async function stepOf(workspace: Workspace, patch: FilePatch): Promise<Step> {
   };
 }
 
-async function deletion(workspace: Workspace, { path, hunks }: Extract<FilePatch, { kind: 'delete' }>): Promise<Step> {
+async function deletion(workspace: Workspace, patch: Extract<FilePatch, { kind: 'delete' }>, effort: Effort): Promise<Step> {
+  const { path, hunks } = patch;
   await refuseLink(workspace, path);
   const real = await workspace.inside(path);
   const found = await readBytes(workspace, real, path);
   if (!found) throw new PatchError(`'${path}' does not exist, so it can't be deleted.`);
-  const rest = hunks.length === 0 ? { text: '', fuzz: [] } : applyHunks((await readFileText(workspace, path)).text, hunks, path);
+  const rest = hunks.length === 0 ? { text: '', fuzz: [] } : applyHunks((await readFileText(workspace, path)).text, hunks, path, effort);
   if (rest.text !== '')
     throw new PatchError(`The patch deletes '${path}', but the file has lines that the patch does not remove. Read it again.`);
   return { taken: { path, real, hash: contentHash(found.bytes) }, line: `D ${path}`, fuzz: rest.fuzz };

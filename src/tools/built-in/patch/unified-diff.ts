@@ -55,7 +55,7 @@ function readHead(lines: readonly string[], begin: number): { head: Head; next: 
 
 function readExtended(line: string, number: number, head: Head): void {
   const [, key = '', value = ''] =
-    /^(rename from|rename to|new file mode|new mode|copy from|GIT binary patch|Binary files) ?(.*)$/.exec(line) ?? [];
+    /^(rename from|rename to|new file mode|new mode|copy from|GIT binary patch|Binary files)(?: (.*))?$/.exec(line) ?? [];
   if (key === 'rename from') head.renameFrom = value;
   else if (key === 'rename to') head.renameTo = value;
   else if (key === 'new file mode') head.mode = modeOf(value, number);
@@ -117,7 +117,8 @@ function readHunk(lines: readonly string[], begin: number): { hunk: Hunk; end: n
   const counted = endOfCounted(lines, begin + 1, Number(oldCount), Number(newCount));
   let end = begin + 1;
   while (counted === undefined ? isHunkLine(lines, end) : end < counted) end += 1;
-  const last = counted ?? lines.slice(0, end).findLastIndex((line) => line !== '') + 1;
+  let last = counted ?? end;
+  while (counted === undefined && lines[last - 1] === '') last -= 1;
   for (const line of lines.slice(begin + 1, last)) addLine(hunk, line);
   if (hunk.lines.length === 0) throw refuseAt(begin + 1, 'begins a hunk without lines.');
   return { hunk, end };
