@@ -68,7 +68,7 @@ describe('[A168] credentials', () => {
       asked.push(request);
       return `${request.threadId}-token`;
     };
-    const [operation, generic] = await toolsOf([{ oauth: ['read'] }], { credentials });
+    const [operation, generic] = await toolsOf([{ oauth: ['read'] }], { credentials, genericTool: true });
     await run(operation!, {}, { threadId: 't1', runId: 'r1' });
     await run(operation!, {}, { threadId: 't2', runId: 'r1' });
     await run(generic!, { method: 'GET', path: '/b' }, { threadId: 't3' });
