@@ -128,6 +128,34 @@ describe('[A170] secrets do not appear in results and errors', () => {
     }
   });
 
+  test.each([
+    ['\\/', '/', '\\/'],
+    ['\\u002B', '+', '\\u002B'],
+    ['\\u003d', '=', '\\u003d'],
+    ['\\\\/ in a text that is JSON', '/', '\\\\\\/'],
+    ['HTML', '+', '&#x2B;'],
+  ])('a service that escapes %s', async (_, char, escaped) => {
+    const key = 'S3cr3t/+value=x9876543210';
+    for (const status of [200, 400]) {
+      api.answer = (_, response) => response.writeHead(status).end(JSON.stringify({ sent: `Bearer ${key}` }).replaceAll(char, escaped));
+      const text = await said(() => key);
+      expect(text).toContain('[credential]');
+      expect(text).not.toContain('S3cr3t');
+    }
+  });
+
+  test.each([200, 400])('an answer of status %s that is cut within a secret, after others', async (status) => {
+    const key = 'S3cr3t/+value=x9876543210';
+    const most = status === 200 ? 1_048_576 : 64_000;
+    for (const before of [1, key.length - 1, key.length + 1, 12 * key.length + 1]) {
+      const text = `${key.repeat(20)}${'x'.repeat(most - 20 * key.length - before)}${key}`;
+      api.answer = (_, response) => response.writeHead(status, { 'content-type': 'text/plain' }).end(text + 'y'.repeat(1_000));
+      expect(await said(() => key)).not.toContain('S3cr');
+    }
+    api.answer = (_, response) => response.writeHead(status).end(`${'x'.repeat(most + 12 * key.length - 20)}${key}`);
+    expect(await said(() => key)).not.toContain('S3cr');
+  });
+
   test('a connection that fails, a credential that can not be sent, and a function that throws', async () => {
     api.answer = (_, response) => response.destroy();
     expect(await said(() => secret, 'query')).not.toContain('S3cr3t');
