@@ -9,7 +9,7 @@ import { genericTool } from './generic-tool';
 import type { DocumentSource } from './load-document';
 import { operationTool } from './operation-tool';
 import { type ApiOperation, type FullOperation, objectOf, operationsOf, requirementsOf, type SecurityRequirement } from './operations';
-import { type ServerVariables, serverOf } from './servers';
+import { type ServerVariables, serversOf } from './servers';
 import { ToolNames } from './tool-names';
 
 export interface OpenApiOptions {
@@ -27,6 +27,8 @@ export interface OpenApiOptions {
   server?: string;
   /** Values for the variables of the document's server URLs. */
   serverVariables?: ServerVariables;
+  /** Origins that operations may name as their servers, such as `https://uploads.example.com`, besides those of the document's servers. */
+  allowedOrigins?: readonly string[];
   /**
    * Whether there is also a tool for any other request, `http_request`. Default: no. `true`: each of its calls needs approval. A request of it that
    * amounts to an operation needs the approval of that operation in any case.
@@ -129,7 +131,7 @@ function genericOf(
   const declared = requirementsOf(root.security);
   // Many documents declare how to authenticate only at each operation.
   const usual: readonly SecurityRequirement[] = operations.find((operation) => operation.security.length > 0)?.security ?? [];
-  const server = serverOf([root.servers], options);
+  const server = serversOf(root.servers, options, options.location)();
   const rule = typeof options.genericTool === 'object' ? options.genericTool.approval : 'always';
   const own = checkedApproval(rule, (problem) => new TypeError(`openApiTools: the approval of genericTool ${problem}`));
   const approved = operations.flatMap((operation) => {

@@ -5,7 +5,7 @@ import { compile } from '../../../src/tools/defining/schema-thread.js';
 import { openApiTools } from '../../../src/tools/openapi/openapi-tools';
 import { editingTools, readingTools, speakingTools } from '../../../src/tools/permissions/harmless-commands';
 import { newFolder, removeFolders, told } from '../tool-host';
-import { startApi, stopServers } from './echo-server';
+import { type ApiServer, startApi, stopServers } from './echo-server';
 
 afterAll(async () => {
   await stopServers();
@@ -168,6 +168,43 @@ describe('loading', () => {
     api.answer = (_, response) => response.end(JSON.stringify(document));
     expect(await names({ document: `${api.url}/api.json` })).toContain('a');
     expect(other.received).toEqual([]);
+  });
+
+  test('redirects of a document and of its references are followed only on its own origin', async () => {
+    const [other, api] = [await startApi(), await startApi()];
+    const moved = (to: string): ApiServer['answer'] => {
+      const document = documentOf({ '/a': { $ref: '/part.json' } });
+      return ({ url }, response) => {
+        if (url === '/part.json') response.writeHead(302, { location: to }).end();
+        else response.end(JSON.stringify(url === '/moved.json' ? { get: { operationId: 'moved' } } : document));
+      };
+    };
+    api.answer = moved('/moved.json');
+    expect(await names({ document: `${api.url}/api.json` })).toEqual(['moved']);
+    api.answer = moved(`${other.url}/latest/meta-data`);
+    await expect(names({ document: `${api.url}/api.json` })).rejects.toThrow(
+      `part.json can't be loaded: it redirects to ${other.url}/latest`,
+    );
+    await expect(names({ document: `${api.url}/part.json` })).rejects.toThrow('if you trust that address, pass it instead');
+    expect(other.received).toEqual([]);
+  });
+
+  test("an operation has no server of an origin that is neither the document's nor allowed", async () => {
+    const internal = [{ url: 'http://169.254.169.254/latest' }];
+    const paths = {
+      '/a': { get: { operationId: 'a', servers: internal } },
+      '/b': { servers: internal, get: { operationId: 'b' } },
+      '/c': { get: { operationId: 'c', servers: [{ url: 'https://eu.example.com/other' }] } },
+    };
+    const document = documentOf(paths, { servers: [{ url: server }, { url: 'https://eu.example.com' }] });
+    const tools = await openApiTools({ document });
+    expect(tools.operations.map(({ id }) => id)).toEqual(['c']);
+    expect(tools.skipped[0]).toBe(
+      "GET /a: its server http://169.254.169.254 is none of the document's; pass it in allowedOrigins, or pass server.",
+    );
+    expect(await names({ document, allowedOrigins: ['http://169.254.169.254/'] })).toEqual(['a', 'b', 'c']);
+    expect(await names({ document, server })).toEqual(['a', 'b', 'c']);
+    await expect(names({ document, allowedOrigins: ['example.com'] })).rejects.toThrow('allowedOrigins has "example.com"');
   });
 });
 
