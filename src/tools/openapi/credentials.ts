@@ -141,22 +141,3 @@ function authorize({ headers }: ApiRequest, value: string): void {
 function isGrant(credential: Credential): credential is TokenGrant {
   return typeof credential === 'object' && 'tokenUrl' in credential;
 }
-
-const mask = '[credential]';
-
-/** Replaces secrets in the bytes of a response, also encoded ones: a service may repeat what it was sent. */
-export function withoutSecrets(bytes: Buffer, secrets: readonly string[]): Buffer {
-  const forms = new Set(
-    secrets.flatMap((given) => [given, given.trim()]).flatMap((secret) => [secret, encode(secret), JSON.stringify(secret).slice(1, -1)]),
-  );
-  // A shorter value would be found in ordinary text.
-  const long = [...forms].filter((form) => form.length >= 6).map((form) => Buffer.from(form).toString('latin1'));
-  const text = bytes.toString('latin1');
-  const found = long.filter((form) => text.includes(form));
-  return found.length === 0
-    ? bytes
-    : Buffer.from(
-        found.reduce((rest, form) => rest.replaceAll(form, mask), text),
-        'latin1',
-      );
-}

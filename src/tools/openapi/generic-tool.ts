@@ -16,9 +16,9 @@ const input = z.object({
   body: z.unknown().optional().describe('Sent as JSON; a text is sent as it is if headers has a content-type.'),
 });
 
-/** Headers that other parts of a request set, or that would change who it comes from. */
+/** Headers that other parts of a request set, or that would change who it comes from, or which request a service takes it for. */
 const reserved =
-  /^(?:authorization|proxy-.*|cookie|host|content-length|transfer-encoding|connection|upgrade|te|trailer|forwarded|x-forwarded-.*)$/i;
+  /^(?:authorization|proxy-.*|cookie|host|content-length|transfer-encoding|connection|upgrade|te|trailer|forwarded|x-forwarded-.*|x-original-.*|x-rewrite-.*|x-http-method.*|x-method-override)$/i;
 
 /** Creates a tool for requests to a service that no other tool makes. Nothing is known of their effects, so they are never repeated. */
 export function genericTool(

@@ -23,6 +23,7 @@ export const maxDocumentBytes = 100_000_000;
 export const maxYamlBytes = 20_000_000;
 const maxDepth = 500;
 const downloadMs = 30_000;
+const maxRedirects = 5;
 
 /** Reads and parses a document, without the files that it refers to. Throws an `Error` that names the document and says what is wrong. */
 export async function loadDocument(source: DocumentSource): Promise<LoadedFile> {
@@ -110,14 +111,28 @@ async function readLocal(location: URL, maxBytes: number): Promise<ReadText> {
 async function download(location: URL, maxBytes: number): Promise<ReadText> {
   const accept = 'application/json, application/yaml, application/vnd.oai.openapi, */*;q=0.5';
   try {
-    const response = await fetch(location, { headers: { accept }, signal: AbortSignal.timeout(downloadMs) });
+    const { response, from } = await fetchOnOrigin(location, { headers: { accept }, signal: AbortSignal.timeout(downloadMs) });
     if (!response.ok) throw new Error(`the server answered with status ${response.status}`);
     const { bytes, isCut } = await readBytes(response, maxBytes);
     if (isCut) throw new Error(`it has more than ${maxBytes} bytes`);
-    return { text: bytes.toString('utf8'), bytes: bytes.length, from: new URL(response.url) };
+    return { text: bytes.toString('utf8'), bytes: bytes.length, from };
   } catch (error) {
     throw new Error(`The OpenAPI document ${nameOf(location)} can't be loaded: ${messageOfThrown(error)}.`);
   }
+}
+
+/** Follows redirects on the same origin only: a service could redirect to addresses that only the worker can reach. */
+async function fetchOnOrigin(location: URL, init: RequestInit): Promise<{ response: Response; from: URL }> {
+  let from = location;
+  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+    const response = await fetch(from, { ...init, redirect: 'manual' });
+    const target = response.headers.get('location');
+    if (target === null || response.status < 300 || response.status >= 400) return { response, from };
+    await response.body?.cancel();
+    from = new URL(target, from);
+    if (from.origin !== location.origin) throw new Error(`it redirects to ${nameOf(from)}; if you trust that address, pass it instead`);
+  }
+  throw new Error(`it redirects more than ${maxRedirects} times`);
 }
 
 /** Without user info and query, which may contain a secret. */

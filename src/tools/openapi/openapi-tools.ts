@@ -4,11 +4,12 @@ import { createToolset, type Toolset } from '../defining/toolset';
 import { cleanText } from './clean-text';
 import type { Credentials, Security, SecurityScheme } from './credentials';
 import { openDocument } from './document';
+import { genericApproval } from './generic-approval';
 import { genericTool } from './generic-tool';
 import type { DocumentSource } from './load-document';
 import { operationTool } from './operation-tool';
 import { type ApiOperation, type FullOperation, objectOf, operationsOf, requirementsOf, type SecurityRequirement } from './operations';
-import { type ServerVariables, serverOf } from './servers';
+import { type ServerVariables, serversOf } from './servers';
 import { ToolNames } from './tool-names';
 
 export interface OpenApiOptions {
@@ -26,8 +27,13 @@ export interface OpenApiOptions {
   server?: string;
   /** Values for the variables of the document's server URLs. */
   serverVariables?: ServerVariables;
-  /** Whether there is also a tool for any other request, `http_request`. Default: if neither `tags` nor `operations` is set. */
-  genericTool?: boolean;
+  /** Origins that operations may name as their servers, such as `https://uploads.example.com`, besides those of the document's servers. */
+  allowedOrigins?: readonly string[];
+  /**
+   * Whether there is also a tool for any other request, `http_request`. Default: no. `true`: each of its calls needs approval. A request of it that
+   * amounts to an operation needs the approval of that operation in any case.
+   */
+  genericTool?: boolean | { approval: ApprovalRule<Record<string, unknown>> };
   /** Begins the name of each tool, such as `github_`. */
   prefix?: string;
   /** What differs for an operation from the defaults. */
@@ -74,8 +80,9 @@ export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTool
   };
   const names = new ToolNames(options.prefix ?? '');
   const wanted = operations.filter((operation) => isWanted(operation, options));
-  const withGeneric = options.genericTool ?? (options.tags === undefined && options.operations === undefined);
-  const generic = withGeneric ? [genericOf(document.root, names, security, { ...options, location: document.location }, operations)] : [];
+  const generic = options.genericTool
+    ? [genericOf(document.root, names, security, { ...options, location: document.location }, operations)]
+    : [];
   const made = wanted.map((operation) => {
     const tool = operationTool(document, withAuth(operation, options.auth), {
       name: names.nameOf(operation.id, `${operation.method} ${operation.path}`),
@@ -124,8 +131,17 @@ function genericOf(
   const declared = requirementsOf(root.security);
   // Many documents declare how to authenticate only at each operation.
   const usual: readonly SecurityRequirement[] = operations.find((operation) => operation.security.length > 0)?.security ?? [];
+  const server = serversOf(root.servers, options, options.location)();
+  const rule = typeof options.genericTool === 'object' ? options.genericTool.approval : 'always';
+  const own = checkedApproval(rule, (problem) => new TypeError(`openApiTools: the approval of genericTool ${problem}`));
+  const approved = operations.flatMap((operation) => {
+    const { approval } = settingsOf(operation, options);
+    return approval ? { operation, approval } : [];
+  });
+  const approval = genericApproval(server, own, approved);
   return genericTool(names.nameOf(genericName, genericName), {
-    server: serverOf([root.servers], options),
+    server,
+    ...(approval && { approval }),
     title: cleanText(objectOf(root.info).title, 100) || 'the service',
     security,
     requirements: options.auth ? [{ [authName]: [] }] : declared.length > 0 ? declared : usual,

@@ -2,7 +2,7 @@ import { isObject } from '../../core/json';
 import { type ApiBody, bodyOf } from './body';
 import type { ApiDocument } from './document';
 import { type ApiParameter, parametersOf } from './parameters';
-import { type ServerVariables, serverOf } from './servers';
+import { type ServerOf, type ServerOptions, serversOf } from './servers';
 
 export const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 export type Method = (typeof methods)[number];
@@ -33,15 +33,11 @@ export interface FullOperation extends ApiOperation {
   readonly idempotencyHeader?: string;
 }
 
-export interface OperationOptions {
-  server?: string;
-  serverVariables?: ServerVariables;
-}
-
 /** Returns the operations of a document, and why others are left out, one sentence each. */
-export function operationsOf(document: ApiDocument, options: OperationOptions): { operations: FullOperation[]; skipped: string[] } {
+export function operationsOf(document: ApiDocument, options: ServerOptions): { operations: FullOperation[]; skipped: string[] } {
   const operations: FullOperation[] = [];
   const skipped: string[] = [];
+  const serverOf = serversOf(document.root.servers, options, document.location);
   for (const [path, item] of Object.entries(objectOf(document.root.paths))) {
     if (!path.startsWith('/')) continue;
     const { value: pathItem } = document.follow(item);
@@ -55,7 +51,7 @@ export function operationsOf(document: ApiDocument, options: OperationOptions): 
         continue;
       }
       try {
-        operations.push(fullOperation(document, { path, method, pathItem, operation }, options));
+        operations.push(fullOperation(document, { path, method, pathItem, operation }, serverOf));
       } catch (error) {
         skipped.push(`${place}: ${(error as Error).message}`);
       }
@@ -71,7 +67,7 @@ interface Found {
   operation: Record<string, unknown>;
 }
 
-function fullOperation(document: ApiDocument, { path, method, pathItem, operation }: Found, options: OperationOptions): FullOperation {
+function fullOperation(document: ApiDocument, { path, method, pathItem, operation }: Found, serverOf: ServerOf): FullOperation {
   const parameters = parametersOf(document, pathItem.parameters, operation.parameters);
   const missing = namesIn(path).filter((name) => !parameters.some((one) => one.in === 'path' && one.name === name));
   if (missing.length > 0) throw new Error(`its path has '{${missing[0]}}', which is not among its parameters.`);
@@ -88,7 +84,7 @@ function fullOperation(document: ApiDocument, { path, method, pathItem, operatio
     parameters: header === undefined ? parameters : parameters.filter((one) => !isHeader(one, header)),
     ...(body && { body }),
     security: requirementsOf(operation.security ?? document.root.security),
-    server: serverOf([operation.servers, pathItem.servers, document.root.servers], { ...options, location: document.location }),
+    server: serverOf(operation.servers, pathItem.servers),
     ...(header !== undefined && { idempotencyHeader: header }),
   };
 }

@@ -4,8 +4,8 @@ import type { Part } from '../../core/message';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxImageBytes } from '../running/output-cap';
 import { cleanText } from './clean-text';
-import { withoutSecrets } from './credentials';
 import { readBytes } from './read-bytes';
+import { SecretMask } from './secret-mask';
 import { ApiUnavailableError } from './send';
 
 /** The service may be able to answer later. */
@@ -27,19 +27,28 @@ interface ReadOptions {
  */
 export async function resultOf(response: Response, { what, secrets, maxBytes }: ReadOptions): Promise<unknown> {
   const { status, headers } = response;
-  const most = response.ok ? Math.max(maxBytes, maxImageBytes) : bounds.errorBodyBytes;
-  const { bytes: read, isCut } = await readBytes(response, most);
-  const bytes = withoutSecrets(read, secrets);
-  const notes = shownHeaders.flatMap((name) => noteOf(name, headers.get(name), secrets));
-  if (!response.ok)
-    throw failureOf(`${what} failed with status ${status}`, { status, text: [textOf(bytes), ...notes].filter(Boolean).join('\n') });
+  const secret = new SecretMask(secrets);
+  const { bytes, isCut } = await readMasked(response, response.ok ? Math.max(maxBytes, maxImageBytes) : bounds.errorBodyBytes, secret);
+  const notes = shownHeaders.flatMap((name) => noteOf(name, headers.get(name), secret));
+  // Parsing JSON may have removed escapes.
+  const shown = () => [secret.text(textOf(bytes)), ...notes].filter(Boolean).join('\n');
+  if (!response.ok) throw failureOf(`${what} failed with status ${status}`, { status, text: shown() });
   if (bytes.length === 0) return notes.length > 0 ? [`Status ${status}.`, ...notes].join('\n') : null;
   const mediaType = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (isCut) return cutResult(bytes, mediaType);
   const media = mediaPart(mediaType, bytes);
   if (media) return [media];
   if (!isUtf8(bytes) && !isText(mediaType)) return new Uint8Array(bytes);
-  return [textOf(bytes), ...notes].join('\n');
+  return shown();
+}
+
+/** Reads a body without secrets. Where it is cut, no part of a secret remains. */
+async function readMasked(response: Response, most: number, secret: SecretMask): Promise<{ bytes: Buffer; isCut: boolean }> {
+  const { bytes: read, isCut } = await readBytes(response, most + secret.maxBytes);
+  const bytes = secret.bytes(read);
+  if (!isCut && bytes.length <= most) return { bytes, isCut };
+  // A secret whose end was not read is in the last bytes.
+  return { bytes: bytes.subarray(0, Math.min(most, isCut ? bytes.length - secret.maxBytes : most)), isCut: true };
 }
 
 function cutResult(bytes: Buffer, mediaType: string): string {
@@ -58,9 +67,9 @@ function failureOf(message: string, { status, text }: { status: number; text: st
   });
 }
 
-function noteOf(name: string, value: string | null, secrets: readonly string[]): string[] {
+function noteOf(name: string, value: string | null, secret: SecretMask): string[] {
   if (value === null) return [];
-  return [`[${name}: ${cleanText(withoutSecrets(Buffer.from(value), secrets).toString('utf8'), 1_000)}]`];
+  return [`[${name}: ${cleanText(secret.text(value), 1_000)}]`];
 }
 
 /** JSON is indented, so that a long result is cut at whole lines and can be searched by lines. */

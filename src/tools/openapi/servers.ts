@@ -3,20 +3,49 @@ import { isObject } from '../../core/json';
 /** Values for the variables of server URLs, such as `{ region: 'eu' }`. */
 export type ServerVariables = Readonly<Record<string, string>>;
 
-interface ServerOptions {
+export interface ServerOptions {
   /** Overrides the servers of the document. */
   server?: string;
   serverVariables?: ServerVariables;
-  location: URL | undefined;
+  allowedOrigins?: readonly string[];
 }
 
-/** Returns the base URL of an operation. `lists`: the servers of the operation, its path and the document; the first that is not empty applies. */
-export function serverOf(lists: unknown[], { server, serverVariables = {}, location }: ServerOptions): URL {
-  if (server !== undefined) return checkedServer(server, undefined);
-  const servers = lists.find((list): list is unknown[] => Array.isArray(list) && list.length > 0) ?? [];
-  const first = isObject(servers[0]) ? servers[0] : {};
-  const url = withVariables(typeof first.url === 'string' ? first.url : '/', first.variables, serverVariables);
-  return checkedServer(url, location?.protocol === 'file:' ? undefined : location);
+/**
+ * Returns the base URL of an operation, from the servers that it or its path names; without any, from those of the document. Throws if an operation
+ * names an origin that is neither the document's nor allowed: it would receive credentials, or be an address that only the worker can reach.
+ */
+export type ServerOf = (operationServers?: unknown, pathServers?: unknown) => URL;
+
+/** `location`: where the document is from. */
+export function serversOf(documentServers: unknown, options: ServerOptions, location: URL | undefined): ServerOf {
+  const { server, serverVariables = {}, allowedOrigins = [] } = options;
+  const base = location?.protocol === 'file:' ? undefined : location;
+  if (server !== undefined) return () => checkedServer(server, undefined);
+  const urlOf = (given: unknown) => {
+    const { url, variables } = isObject(given) ? given : {};
+    return checkedServer(withVariables(typeof url === 'string' ? url : '/', variables, serverVariables), base);
+  };
+  const own = filledList(documentServers);
+  const origins = new Set(allowedOrigins.map(originOf));
+  for (const one of own ?? [undefined]) origins.add(tried(() => urlOf(one))?.origin ?? '');
+  return (...lists) => {
+    const named = lists.map(filledList).find((list) => list !== undefined);
+    const url = urlOf((named ?? own)?.[0]);
+    if (!origins.has(url.origin))
+      throw new Error(`its server ${url.origin} is none of the document's; pass it in allowedOrigins, or pass server.`);
+    return url;
+  };
+}
+
+function filledList(value: unknown): unknown[] | undefined {
+  return Array.isArray(value) && value.length > 0 ? value : undefined;
+}
+
+function originOf(text: string): string {
+  const url = tried(() => new URL(text));
+  if (!url || url.origin === 'null')
+    throw new TypeError(`openApiTools: allowedOrigins has ${JSON.stringify(text)}, which is no URL with an origin.`);
+  return url.origin;
 }
 
 function withVariables(url: string, declared: unknown, given: ServerVariables): string {
@@ -36,7 +65,7 @@ function withVariables(url: string, declared: unknown, given: ServerVariables): 
 }
 
 function checkedServer(text: string, base: URL | undefined): URL {
-  const url = parsed(text, base);
+  const url = tried(() => new URL(text, base));
   if (!url) throw new Error(`its server URL is ${JSON.stringify(text.slice(0, 200))}, which is not absolute; pass server.`);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Error(`its server uses ${url.protocol}; pass a server with https:.`);
   if (url.username !== '' || url.password !== '') throw new Error('its server URL contains credentials; pass them by credentials.');
@@ -44,9 +73,9 @@ function checkedServer(text: string, base: URL | undefined): URL {
   return url;
 }
 
-function parsed(text: string, base: URL | undefined): URL | undefined {
+function tried(make: () => URL): URL | undefined {
   try {
-    return new URL(text, base);
+    return make();
   } catch {
     return undefined;
   }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
+import { editingTools, readingTools, speakingTools } from '../permissions/harmless-commands';
+
+/** Permissions decide about these tools by their names, so no operation of a document gets one of them. */
+const builtInTools = [...readingTools, ...speakingTools, ...editingTools, 'shell'];
 
 const maxLength = 64;
 const hashLength = 8;
 
 /** Gives names to tools: each is valid for every provider and used once. The same document always gives the same names. */
 export class ToolNames {
-  readonly #taken = new Set<string>();
+  readonly #taken = new Set<string>(builtInTools);
 
   constructor(private readonly prefix: string) {}
 

@@ -68,7 +68,7 @@ describe('[A168] credentials', () => {
       asked.push(request);
       return `${request.threadId}-token`;
     };
-    const [operation, generic] = await toolsOf([{ oauth: ['read'] }], { credentials });
+    const [operation, generic] = await toolsOf([{ oauth: ['read'] }], { credentials, genericTool: true });
     await run(operation!, {}, { threadId: 't1', runId: 'r1' });
     await run(operation!, {}, { threadId: 't2', runId: 'r1' });
     await run(generic!, { method: 'GET', path: '/b' }, { threadId: 't3' });
@@ -126,6 +126,34 @@ describe('[A170] secrets do not appear in results and errors', () => {
       const basic = await said(() => ({ username: 'u', password: secret }), 'basic');
       expect(basic).not.toContain(Buffer.from(`u:${secret}`).toString('base64'));
     }
+  });
+
+  test.each([
+    ['\\/', '/', '\\/'],
+    ['\\u002B', '+', '\\u002B'],
+    ['\\u003d', '=', '\\u003d'],
+    ['\\\\/ in a text that is JSON', '/', '\\\\\\/'],
+    ['HTML', '+', '&#x2B;'],
+  ])('a service that escapes %s', async (_, char, escaped) => {
+    const key = 'S3cr3t/+value=x9876543210';
+    for (const status of [200, 400]) {
+      api.answer = (_, response) => response.writeHead(status).end(JSON.stringify({ sent: `Bearer ${key}` }).replaceAll(char, escaped));
+      const text = await said(() => key);
+      expect(text).toContain('[credential]');
+      expect(text).not.toContain('S3cr3t');
+    }
+  });
+
+  test.each([200, 400])('an answer of status %s that is cut within a secret, after others', async (status) => {
+    const key = 'S3cr3t/+value=x9876543210';
+    const most = status === 200 ? 1_048_576 : 64_000;
+    for (const before of [1, key.length - 1, key.length + 1, 12 * key.length + 1]) {
+      const text = `${key.repeat(20)}${'x'.repeat(most - 20 * key.length - before)}${key}`;
+      api.answer = (_, response) => response.writeHead(status, { 'content-type': 'text/plain' }).end(text + 'y'.repeat(1_000));
+      expect(await said(() => key)).not.toContain('S3cr');
+    }
+    api.answer = (_, response) => response.writeHead(status).end(`${'x'.repeat(most + 12 * key.length - 20)}${key}`);
+    expect(await said(() => key)).not.toContain('S3cr');
   });
 
   test('a connection that fails, a credential that can not be sent, and a function that throws', async () => {

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compile } from '../../../src/tools/defining/schema-thread.js';
 import { openApiTools } from '../../../src/tools/openapi/openapi-tools';
+import { editingTools, readingTools, speakingTools } from '../../../src/tools/permissions/harmless-commands';
 import { newFolder, removeFolders, told } from '../tool-host';
-import { startApi, stopServers } from './echo-server';
+import { type ApiServer, startApi, stopServers } from './echo-server';
 
 afterAll(async () => {
   await stopServers();
@@ -43,19 +44,28 @@ describe('the tools of a document', () => {
       '/b': { get: { operationId: 'größe/ändern' }, put: { operationId: '///' }, post: { operationId: 'http_request' } },
       '/c': { get: { operationId: 'twice' }, put: { operationId: 'twice' } },
     });
-    const found = (await openApiTools({ document, prefix: 'x_' })).list().map(({ name }) => name);
+    const found = (await openApiTools({ document, prefix: 'x_', genericTool: true })).list().map(({ name }) => name);
     expect(new Set(found).size).toBe(8);
     for (const name of found) expect(name).toMatch(/^x_[a-zA-Z0-9_-]{1,62}$/);
-    expect((await openApiTools({ document, prefix: 'x_' })).list().map(({ name }) => name)).toEqual(found);
+    expect((await openApiTools({ document, prefix: 'x_', genericTool: true })).list().map(({ name }) => name)).toEqual(found);
     expect(await names()).toContain('pets_list');
   });
 
-  test('[A162] the generic tool is there if there is no filter and it is not switched off', async () => {
-    expect(await names()).toContain('http_request');
+  test.each([...readingTools, ...speakingTools, ...editingTools, 'shell'])(
+    'no operation gets the name of the built-in tool %s, by which permissions decide',
+    async (name) => {
+      const paths = { '/payments': { post: { operationId: name } } };
+      expect(await names({ document: documentOf(paths) })).toEqual([expect.stringMatching(new RegExp(`^${name}_[0-9a-f]{8}$`))]);
+      const [begin, rest] = [name.slice(0, 2), name.slice(2)];
+      expect(await names({ document: documentOf({ '/payments': { post: { operationId: rest } } }), prefix: begin })).not.toContain(name);
+    },
+  );
+
+  test('[A162] the generic tool is there only if it is switched on', async () => {
+    expect(await names()).not.toContain('http_request');
     expect(await names({ genericTool: false })).not.toContain('http_request');
-    expect(await names({ tags: ['pets'] })).not.toContain('http_request');
-    expect(await names({ operations: ['listOwners'] })).not.toContain('http_request');
-    expect(await names({ tags: ['pets'], genericTool: true })).toContain('http_request');
+    expect(await names({ genericTool: true })).toContain('http_request');
+    expect(await names({ tags: ['pets'], genericTool: { approval: 'never' } })).toContain('http_request');
   });
 
   test('[A163] tags and operations restrict the tools', async () => {
@@ -158,6 +168,43 @@ describe('loading', () => {
     api.answer = (_, response) => response.end(JSON.stringify(document));
     expect(await names({ document: `${api.url}/api.json` })).toContain('a');
     expect(other.received).toEqual([]);
+  });
+
+  test('redirects of a document and of its references are followed only on its own origin', async () => {
+    const [other, api] = [await startApi(), await startApi()];
+    const moved = (to: string): ApiServer['answer'] => {
+      const document = documentOf({ '/a': { $ref: '/part.json' } });
+      return ({ url }, response) => {
+        if (url === '/part.json') response.writeHead(302, { location: to }).end();
+        else response.end(JSON.stringify(url === '/moved.json' ? { get: { operationId: 'moved' } } : document));
+      };
+    };
+    api.answer = moved('/moved.json');
+    expect(await names({ document: `${api.url}/api.json` })).toEqual(['moved']);
+    api.answer = moved(`${other.url}/latest/meta-data`);
+    await expect(names({ document: `${api.url}/api.json` })).rejects.toThrow(
+      `part.json can't be loaded: it redirects to ${other.url}/latest`,
+    );
+    await expect(names({ document: `${api.url}/part.json` })).rejects.toThrow('if you trust that address, pass it instead');
+    expect(other.received).toEqual([]);
+  });
+
+  test("an operation has no server of an origin that is neither the document's nor allowed", async () => {
+    const internal = [{ url: 'http://169.254.169.254/latest' }];
+    const paths = {
+      '/a': { get: { operationId: 'a', servers: internal } },
+      '/b': { servers: internal, get: { operationId: 'b' } },
+      '/c': { get: { operationId: 'c', servers: [{ url: 'https://eu.example.com/other' }] } },
+    };
+    const document = documentOf(paths, { servers: [{ url: server }, { url: 'https://eu.example.com' }] });
+    const tools = await openApiTools({ document });
+    expect(tools.operations.map(({ id }) => id)).toEqual(['c']);
+    expect(tools.skipped[0]).toBe(
+      "GET /a: its server http://169.254.169.254 is none of the document's; pass it in allowedOrigins, or pass server.",
+    );
+    expect(await names({ document, allowedOrigins: ['http://169.254.169.254/'] })).toEqual(['a', 'b', 'c']);
+    expect(await names({ document, server })).toEqual(['a', 'b', 'c']);
+    await expect(names({ document, allowedOrigins: ['example.com'] })).rejects.toThrow('allowedOrigins has "example.com"');
   });
 });
 

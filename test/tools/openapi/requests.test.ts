@@ -1,5 +1,6 @@
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
-import { hostWith, run, told } from '../tool-host';
+import { createToolbox } from '../../../src/tools/running/toolbox';
+import { callOf, hostWith, run, told } from '../tool-host';
 import { type ApiServer, json, type Received, startApi, stopServers } from './echo-server';
 
 let api: ApiServer;
@@ -387,7 +388,7 @@ describe('the generic tool', () => {
       paths: {},
       components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
     };
-    const tool = (await openApiTools({ document, ...options })).list().find(({ name }) => name === 'http_request')!;
+    const tool = (await openApiTools({ document, genericTool: true, ...options })).list().find(({ name }) => name === 'http_request')!;
     expect(tool.effect).toBe('once');
     return told(tool, args);
   };
@@ -407,7 +408,46 @@ describe('the generic tool', () => {
     expect(api.received).toEqual([]);
   });
 
-  test.each(['Authorization', 'cookie', 'HOST', 'x-key', 'X-Forwarded-For'])('does not set the header %s', async (name) => {
-    expect(await generic({ method: 'GET', path: '/', headers: { [name]: 'x' } })).toBe(`Error: the header '${name}' can't be set.`);
+  test.each(['Authorization', 'cookie', 'HOST', 'x-key', 'X-Forwarded-For', 'X-HTTP-Method-Override', 'X-Original-URL'])(
+    'does not set the header %s',
+    async (name) => {
+      expect(await generic({ method: 'GET', path: '/', headers: { [name]: 'x' } })).toBe(`Error: the header '${name}' can't be set.`);
+    },
+  );
+
+  describe('approvals', () => {
+    const judge = async (genericTool: OpenApiOptions['genericTool'], args: object) => {
+      const id = { in: 'path', name: 'id', required: true };
+      const document = {
+        openapi: '3.0.0',
+        servers: [{ url: `${api.url}/base` }],
+        paths: {
+          '/pets/{id}': { delete: { operationId: 'deletePet', parameters: [id] }, get: { operationId: 'getPet', parameters: [id] } },
+        },
+      };
+      const settings: OpenApiOptions['settings'] = ({ method }) =>
+        method === 'GET' ? undefined : { approval: { reason: 'deletes a pet' } };
+      const tools = await openApiTools({ document, genericTool: genericTool!, settings });
+      return createToolbox(tools.list()).judge(callOf('http_request', args));
+    };
+
+    test('each call needs approval unless the user sets another rule', async () => {
+      expect(await judge(true, { method: 'GET', path: '/other' })).toHaveProperty('approval');
+      expect(await judge({ approval: 'never' }, { method: 'GET', path: '/other' })).not.toHaveProperty('approval');
+      expect(await judge({ approval: 'never' }, { method: 'GET', path: '/pets/1' })).not.toHaveProperty('approval');
+      const onPost = { approval: ({ method }: Record<string, unknown>) => method === 'POST' };
+      expect(await judge(onPost, { method: 'POST', path: '/other' })).toHaveProperty('approval');
+      expect(await judge(onPost, { method: 'GET', path: '/other' })).not.toHaveProperty('approval');
+      await expect(judge({ approval: 'sometimes' as never }, {})).rejects.toThrow('the approval of genericTool');
+    });
+
+    test.each(['/pets/1', '/pets/1/', '//Pets/1', '/x/../pets/1', '/%70ets/1', '/pets;a=b/1'])(
+      'a request that amounts to an operation needs its approval: %s',
+      async (path) => {
+        const judged = await judge({ approval: 'never' }, { method: 'DELETE', path });
+        expect(judged).toHaveProperty('approval');
+        expect(JSON.stringify(judged)).toContain('deletes a pet');
+      },
+    );
   });
 });
