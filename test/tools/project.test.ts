@@ -65,6 +65,34 @@ describe('AGENTS.md', () => {
   });
 });
 
+describe('links of a repository', () => {
+  test('an AGENTS.md that is a link, or is in a linked folder of the workspace, gives the model no other file', async () => {
+    const { root, write } = await repository({ '.git/config': 'url = https://secret@host', '.env': 'TOKEN=secret', 'app/a.ts': '' });
+    await symlink('../.git/config', join(root, 'app/AGENTS.md'));
+    await symlink('.env', join(root, 'AGENTS.md'));
+    expect(await projectInstructions(join(root, 'app'))).toBe('');
+    await write('app/sub/AGENTS.md', 'Own.');
+    await symlink('app/sub', join(root, 'linked'));
+    expect(await projectInstructions(join(root, 'linked'))).toContain('<project_instructions path="app/sub/AGENTS.md">\nOwn.');
+  });
+
+  test.each(['.agents', '.agents/skills', '.agents/skills/deploy', '.agents/skills/deploy/SKILL.md'])(
+    'skills behind the link %s are not found, but the home folder may have one',
+    async (place) => {
+      const { outside, root } = await repository({});
+      const other = join(outside, 'other');
+      await mkdir(join(other, '.agents/skills/deploy'), { recursive: true });
+      await writeText(join(other, '.agents/skills/deploy/SKILL.md'), skill('private', 'Of another project.'));
+      await mkdir(dirname(join(root, place)), { recursive: true });
+      await symlink(join(other, place), join(root, place));
+      expect(await findSkills(root, join(outside, 'none'))).toEqual([]);
+      await mkdir(join(outside, 'home'));
+      await symlink(join(other, '.agents'), join(outside, 'home/.agents'));
+      expect((await findSkills(root, join(outside, 'home'))).map(({ name }) => name)).toEqual(['private']);
+    },
+  );
+});
+
 describe('skills', () => {
   const files = {
     '.agents/skills/release/SKILL.md': skill('release', 'How to publish a release.', 'Tag it.'),

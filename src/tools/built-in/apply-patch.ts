@@ -4,7 +4,7 @@ import { ToolFailure } from '../defining/tool-failure';
 import { changeFiles } from './change-files';
 import { isText } from './file-text';
 import { PatchError } from './patch/file-patch';
-import { parsePatch } from './patch/parse-patch';
+import { parsePatch, pathsOfPatch } from './patch/parse-patch';
 import { planPatch } from './patch/plan-patch';
 import { openWorkspace } from './workspace';
 
@@ -42,7 +42,7 @@ export const applyPatch = defineTool({
     const workspace = await openWorkspace(ctx.workspace);
     const makePlan = () => planPatch(workspace, parsePatch(patch), dryRun);
     try {
-      return dryRun ? (await makePlan()).report : await changeFiles(workspace, ctx, makePlan);
+      return dryRun ? (await makePlan()).report : await changeFiles(workspace, ctx, pathsOfPatch(patch), makePlan);
     } catch (error) {
       if (!(error instanceof PatchError)) throw error;
       throw new ToolFailure(`Error: ${error.message} Nothing was changed.`, { name: error.name, message: error.message });

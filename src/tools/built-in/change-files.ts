@@ -6,12 +6,17 @@ import { deleteFile, replaceFile, unlessMissing } from './replace-file';
 import type { Workspace } from './workspace';
 
 /**
- * Carries out a call that changes files, all of them or none, and returns its report. `makePlan` decides what changes. If an earlier attempt at the
- * call died, this one completes what that attempt had planned, and decides nothing anew: an edit whose result is in place would not find its old
- * text.
+ * Carries out a call that changes files, all of them or none, and returns its report. `makePlan` decides what changes; `paths` are the files that
+ * the call names. If an earlier attempt at the call died after a change, this one completes what that attempt had planned, and decides nothing anew:
+ * an edit whose result is in place would not find its old text.
  */
-export async function changeFiles(workspace: Workspace, call: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
-  return oneAtATime(workspace.root, () => change(workspace, call, makePlan));
+export async function changeFiles(
+  workspace: Workspace,
+  call: Call,
+  paths: readonly string[],
+  makePlan: () => Promise<EditPlan>,
+): Promise<string> {
+  return oneAtATime(workspace.root, () => change(workspace, call, paths, makePlan));
 }
 
 interface Call {
@@ -34,13 +39,20 @@ async function oneAtATime<T>(root: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function change(workspace: Workspace, { idempotencyKey, signal }: Call, makePlan: () => Promise<EditPlan>): Promise<string> {
+async function change(
+  workspace: Workspace,
+  { idempotencyKey, signal }: Call,
+  paths: readonly string[],
+  makePlan: () => Promise<EditPlan>,
+): Promise<string> {
   const journal = new EditJournal(workspace, idempotencyKey);
   const earlier = await journal.read();
   if (earlier && !earlier.files) return earlier.report;
-  const { report, files } = earlier?.files ? { report: earlier.report, files: earlier.files } : await makePlan();
+  const begun =
+    earlier?.files && (await hasBegun(workspace, earlier.files, paths)) ? { report: earlier.report, files: earlier.files } : undefined;
+  const { report, files } = begun ?? (await makePlan());
   signal.throwIfAborted();
-  if (!earlier) await journal.begin({ report, files });
+  if (!begun) await journal.begin({ report, files });
   const changed: Found[] = [];
   try {
     await carryOut(workspace, files, changed);
@@ -54,6 +66,21 @@ async function change(workspace: Workspace, { idempotencyKey, signal }: Call, ma
   }
   await journal.complete(report);
   return report;
+}
+
+/**
+ * Whether an earlier attempt may have changed a file. If it has changed none, its plan is made again from the call: a program that can write in the
+ * workspace could have written the entry. For the same reason, an entry counts only for files that the call names.
+ */
+async function hasBegun(workspace: Workspace, files: readonly PlannedFile[], paths: readonly string[]): Promise<boolean> {
+  const named = new Set(await Promise.all(paths.map((path) => workspace.inside(path))));
+  const found = await Promise.all(files.map((file) => find(workspace, file)));
+  const other = found.find(({ real }) => !named.has(real));
+  if (other)
+    throw new ToolFailure(
+      `Error: The entry of this call in .longhaul/edits changes '${other.file.path}', which the call does not name. Nothing was written.`,
+    );
+  return !found.every(isAsPlanned);
 }
 
 interface Found {

@@ -58,7 +58,10 @@ export class EditJournal {
     const found = await readBytes(this.workspace, this.#file, '.longhaul/edits', mostEntryBytes);
     try {
       const entry: unknown = JSON.parse(found?.bytes.toString('utf8') ?? 'null');
-      return isObject(entry) && typeof entry.report === 'string' ? (entry as unknown as Entry) : undefined;
+      if (!isObject(entry) || typeof entry.report !== 'string') return undefined;
+      const { report, files } = entry;
+      if (files === undefined) return { report };
+      return Array.isArray(files) && files.every(isPlannedFile) ? { report, files: files.map(withPlainMode) } : undefined;
     } catch {
       return undefined;
     }
@@ -100,4 +103,17 @@ export class EditJournal {
       await folder.handle.close();
     }
   }
+}
+
+function isPlannedFile(file: unknown): file is PlannedFile {
+  return isObject(file) && typeof file.path === 'string' && isTextOrNull(file.before) && isTextOrNull(file.after);
+}
+
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
+}
+
+/** Without setuid, setgid and sticky bits, which no tool sets. */
+function withPlainMode({ path, before, after, mode }: PlannedFile): PlannedFile {
+  return { path, before, after, ...(typeof mode === 'number' && { mode: mode & 0o777 }) };
 }

@@ -54,7 +54,7 @@ export const editFile = defineTool({
       const path = workspace.show(file.real);
       return { report: reportOf(path, file, found, after, args), files: [{ path, before: file.hash, after }] };
     };
-    return args.dry_run ? (await makePlan()).report : changeFiles(workspace, ctx, makePlan);
+    return args.dry_run ? (await makePlan()).report : changeFiles(workspace, ctx, [args.path], makePlan);
   },
 });
 

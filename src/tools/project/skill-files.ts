@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { readProjectFile } from './project-file';
@@ -23,9 +23,8 @@ export interface Skill {
 
 /** The skills of a folder's repository, of the folders on the way to it, and of the worker's user: `.agents/skills` in each of them. */
 export async function findSkills(folder: string, home: string = homedir()): Promise<Skill[]> {
-  const bases = [...(await foldersFromRoot(folder)), home].map((one) => join(one, place));
   const found: Skill[] = [];
-  for (const base of new Set(bases)) {
+  for (const base of await basesOf(folder, home)) {
     for (const path of await skillFiles(base)) {
       if (found.length >= mostSkills) return found;
       const file = await readProjectFile(base, path, mostFileBytes);
@@ -34,6 +33,13 @@ export async function findSkills(folder: string, home: string = homedir()): Prom
     }
   }
   return found;
+}
+
+/** The folders of skills that exist. That of the user may be a link; one of a repository may not, because it could lead anywhere. */
+async function basesOf(folder: string, home: string): Promise<Set<string>> {
+  const ofRepository = (await foldersFromRoot(folder)).map((one) => join(one, place));
+  const real = await Promise.all([...ofRepository, join(home, place)].map((base) => realpath(base).catch(() => undefined)));
+  return new Set(real.filter((base, at) => base !== undefined && (at === ofRepository.length || base === ofRepository[at])) as string[]);
 }
 
 /** The paths of `SKILL.md` files below a folder, sorted. Links are not followed. */
