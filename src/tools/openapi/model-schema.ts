@@ -59,6 +59,10 @@ const inverse = ['not', 'if', 'then', 'else', 'unevaluatedProperties', 'unevalua
 const lists = ['allOf', 'anyOf', 'prefixItems'];
 const maps = ['patternProperties', 'dependentSchemas'];
 
+/** More names do not fit, however short they are. */
+const maxNames = maxSchemaChars / 6;
+const tooWide = new WeakSet<object>();
+
 /** Thrown when a schema does not fit into its room. */
 const full = Symbol('full');
 
@@ -197,14 +201,22 @@ class SchemaWriter {
   #map(given: unknown, depth: number, isWanted: (inner: unknown) => boolean = () => true): Record<string, unknown> | undefined {
     if (!isObject(given)) return undefined;
     const written: [string, unknown][] = [];
-    // Not `Object.entries`, which would copy all of them before it is clear that they don't fit.
-    for (const name in given) {
+    for (const name of this.#namesIn(given)) {
       const inner = given[name];
-      if (!Object.hasOwn(given, name) || !isSchema(inner) || !isWanted(inner)) continue;
+      if (!isSchema(inner) || !isWanted(inner)) continue;
       this.#spend(name.length + 6);
       written.push([name, this.#schema(inner, depth - 1)]);
     }
     return Object.fromEntries(written);
+  }
+
+  /** Lists a map's names only once if they can't fit: that takes longer than all else. */
+  #namesIn(map: Record<string, unknown>): string[] {
+    if (tooWide.has(map)) throw full;
+    const names = Object.keys(map);
+    if (names.length <= maxNames) return names;
+    tooWide.add(map);
+    throw full;
   }
 
   #list(given: unknown, depth: number): unknown[] | undefined {
