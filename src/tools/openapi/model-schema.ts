@@ -29,7 +29,8 @@ type Detail = (typeof details)[number];
 
 /**
  * Returns one JSON Schema (2020-12) for the arguments of an operation. Schemas that the document refers to are in `$defs`, so they may refer to
- * each other in cycles. A schema that is too large for a model is cut at a depth; below it, every value is valid. Keywords with invalid values
+ * each other in cycles. A schema that is too large for a model is cut at a depth; below it, every value is valid. What the document allows is
+ * always valid: the service checks the rest. Keywords with invalid values
  * are left out, so that the result is a valid schema whatever the document contains.
  */
 export function modelSchema(document: ApiDocument, fields: readonly Field[]): JsonObject {
@@ -52,20 +53,15 @@ const types: readonly unknown[] = ['object', 'array', 'string', 'number', 'integ
 const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const counts = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties', 'minContains', 'maxContains'];
 const values = ['default', 'const'];
-const single = [
-  'items',
-  'additionalProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-];
-const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const single = ['items', 'additionalProperties', 'contains', 'propertyNames'];
+/** Keywords by which a schema accepts less if another schema in it accepts more. */
+const inverse = ['not', 'if', 'then', 'else', 'unevaluatedProperties', 'unevaluatedItems'];
+const lists = ['allOf', 'anyOf', 'prefixItems'];
 const maps = ['patternProperties', 'dependentSchemas'];
+
+/** More names do not fit, however short they are. */
+const maxNames = maxSchemaChars / 6;
+const tooWide = new WeakSet<object>();
 
 /** Thrown when a schema does not fit into its room. */
 const full = Symbol('full');
@@ -164,12 +160,23 @@ class SchemaWriter {
     for (const [keyword, value] of limits(given)) put(keyword, value);
     if (typeof given.uniqueItems === 'boolean') put('uniqueItems', given.uniqueItems);
     for (const keyword of single) if (isSchema(given[keyword])) put(keyword, this.#schema(given[keyword], depth - 1));
+    if (this.detail === details[0])
+      for (const keyword of inverse) if (isSchema(given[keyword])) put(keyword, this.#schema(given[keyword], depth - 1));
     for (const keyword of lists) put(keyword, this.#list(given[keyword], depth));
+    const choices = this.#list(given.oneOf, depth);
+    if (choices) this.#putChoices(choices, written);
     for (const keyword of maps) put(keyword, this.#map(given[keyword], depth));
     const properties = this.#properties(given.properties, depth);
     put('properties', properties);
     put('required', this.#required(given, properties));
     return written;
+  }
+
+  /** As `anyOf`: alternatives that are cut may both accept a value of which only one was meant. */
+  #putChoices(choices: unknown[], written: Record<string, unknown>): void {
+    this.#spend(16);
+    if (written.anyOf === undefined) written.anyOf = choices;
+    else written.allOf = [...((written.allOf as unknown[] | undefined) ?? []), { anyOf: choices }];
   }
 
   /** The properties, without those that only answers have. */
@@ -194,14 +201,22 @@ class SchemaWriter {
   #map(given: unknown, depth: number, isWanted: (inner: unknown) => boolean = () => true): Record<string, unknown> | undefined {
     if (!isObject(given)) return undefined;
     const written: [string, unknown][] = [];
-    // Not `Object.entries`, which would copy all of them before it is clear that they don't fit.
-    for (const name in given) {
+    for (const name of this.#namesIn(given)) {
       const inner = given[name];
-      if (!Object.hasOwn(given, name) || !isSchema(inner) || !isWanted(inner)) continue;
+      if (!isSchema(inner) || !isWanted(inner)) continue;
       this.#spend(name.length + 6);
       written.push([name, this.#schema(inner, depth - 1)]);
     }
     return Object.fromEntries(written);
+  }
+
+  /** Lists a map's names only once if they can't fit: that takes longer than all else. */
+  #namesIn(map: Record<string, unknown>): string[] {
+    if (tooWide.has(map)) throw full;
+    const names = Object.keys(map);
+    if (names.length <= maxNames) return names;
+    tooWide.add(map);
+    throw full;
   }
 
   #list(given: unknown, depth: number): unknown[] | undefined {

@@ -23,7 +23,10 @@ export function requestOf(document: ApiDocument, operation: FullOperation, names
   const headers = new Headers({ accept });
   const query: string[] = [];
   const cookies: string[] = [];
-  let { path } = operation;
+  // Some documents distinguish operations of one path by a query or a fragment in its template.
+  const [template = '', fixedQuery = ''] = operation.path.replace(/#.*/s, '').split('?');
+  let path = template;
+  if (fixedQuery !== '') query.push(fixedQuery);
   for (const [argument, parameter] of names.parameters) {
     const value = given[argument];
     if (value === undefined || (value === null && !parameter.required)) continue;

@@ -46,7 +46,10 @@ export class MockApi {
   operation(path: string, method: string, mediaType = ''): { parameters: Json[]; body?: Json } {
     const item = this.follow(this.#document.paths[path]);
     const operation = this.follow(item[method]);
-    const all = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((parameter) => this.follow(parameter));
+    const described = ['accept', 'content-type', 'authorization'];
+    const all = [...(item.parameters ?? []), ...(operation.parameters ?? [])]
+      .map((parameter) => this.follow(parameter))
+      .filter(({ in: place, name }) => place !== 'header' || !described.includes(name.toLowerCase()));
     const parameters = [...new Map(all.map((parameter) => [`${parameter.in} ${parameter.name}`, parameter])).values()];
     const content: Record<string, Json> = this.follow(operation.requestBody)?.content ?? {};
     const body = this.follow(content[mediaType] ?? Object.values(content)[0]);
@@ -68,7 +71,10 @@ export class MockApi {
     const { parameters, body: media } = this.operation(path, method, mediaType);
     const [pathname = '', query = ''] = url.split('?');
     const names = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
-    const pattern = path.split(/\{[^{}]+\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    const pattern = path
+      .replace(/[?#].*/s, '')
+      .split(/\{[^{}]+\}/)
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
     const values = new RegExp(`^${pattern.join('([^/]*?)')}$`).exec(pathname)?.slice(1) ?? [];
     const cookies = (headers.cookie ?? '').replaceAll('; ', '&');
     const found = parameters.flatMap((parameter): [string, unknown][] => {
@@ -162,7 +168,9 @@ function typed(text: string, schema: Json | undefined): unknown {
 function asJsonSchema<T>(value: T): T {
   if (Array.isArray(value)) return value.map(asJsonSchema) as T;
   if (!isObject(value)) return value;
-  const copy: Json = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asJsonSchema(inner)]));
+  // An `$id` in an example would be taken for that of a schema.
+  const entries = Object.entries(value).filter(([key, inner]) => key !== '$id' || typeof inner !== 'string');
+  const copy: Json = Object.fromEntries(entries.map(([key, inner]) => [key, asJsonSchema(inner)]));
   for (const [limit, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],

@@ -158,6 +158,19 @@ describe('[A165] [A166] each place and style of a parameter', () => {
     else expect(text).toMatch(/^Error: the path parameter 'color' can't be/);
   });
 
+  test.each([
+    ['/a/{color}#second', '/base/v1/a/x%231'],
+    ['/a/{color}?beta=true', '/base/v1/a/x%231?beta=true&q=2'],
+  ])('a template with more than a path: %s', async (path, expected) => {
+    const query = { name: 'q', in: 'query', schema: {} };
+    const { url } = await sent(
+      { parameters: [...parameter('path', {}).parameters, query] },
+      { color: 'x#1', ...(path.includes('?') && { q: 2 }) },
+      { path },
+    );
+    expect(url).toBe(expected);
+  });
+
   test('a header with a line break is refused', async () => {
     expect(await told(await toolOf(parameter('header', {})), { color: 'a\r\nx-evil: 1' })).toMatch(
       /^Error: the value for the header 'color'/,

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { isObject } from '../../../src/core/json';
 import type { MockApi } from './mock-api';
 
@@ -51,6 +52,7 @@ export function sample(api: MockApi, given: any, depth = 0): unknown {
     return depth > 4 && !minItems ? [] : Array.from({ length: Math.max(1, minItems ?? 1) }, () => sample(api, items, depth + 1));
   if (kind === 'integer' || kind === 'number') return Math.min(Math.max(7, minimum ?? 7), maximum ?? Number.MAX_SAFE_INTEGER);
   if (kind === 'boolean') return true;
+  if (typeof schema.pattern === 'string') return matching(schema.pattern);
   const text = formats[format] ?? 'a b&c=d/é';
   return text.padEnd(minLength ?? 0, 'x').slice(0, (schema as any).maxLength ?? undefined);
 
@@ -60,11 +62,20 @@ export function sample(api: MockApi, given: any, depth = 0): unknown {
       const property = api.follow(own[name]);
       return property?.readOnly !== true && property?.deprecated !== true && (required?.includes(name) || depth < 1);
     });
-    return depth > 8 ? {} : Object.fromEntries(names.map((name) => [name, sample(api, own[name], depth + 1)]));
+    return depth > 8 ? {} : JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, sample(api, own[name], depth + 1)]))));
   }
 }
 
 function merged(parts: unknown[], more: unknown): unknown {
   const all = [...parts, more].filter((part) => part !== undefined);
   return all.every(isObject) ? Object.assign({}, ...all) : all[0];
+}
+
+function matching(pattern: string): unknown {
+  try {
+    return fc.sample(fc.stringMatching(new RegExp(pattern)), { numRuns: 1, seed: 1 })[0];
+  } catch {
+    // fast-check does not support all of the language.
+    return undefined;
+  }
 }
