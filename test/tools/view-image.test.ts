@@ -1,6 +1,6 @@
 import { symlink, writeFile as writeText } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deflateSync } from 'node:zlib';
+import { crc32, deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { imageHeader } from '../../src/tools/built-in/image-header';
 import { viewImage } from '../../src/tools/built-in/view-image';
@@ -9,10 +9,11 @@ import { newFolder, removeFolders, run, told } from './tool-host';
 afterEach(removeFolders);
 
 function chunk(type: string, data: Buffer): Buffer {
-  const length = Buffer.alloc(4);
+  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  const content = Buffer.concat([Buffer.from(type), data]);
   length.writeUInt32BE(data.length);
-  // The check sum is not read.
-  return Buffer.concat([length, Buffer.from(type), data, Buffer.alloc(4)]);
+  checksum.writeUInt32BE(crc32(content));
+  return Buffer.concat([length, content, checksum]);
 }
 
 function png(width: number, height: number, padding = 0): Buffer {
@@ -27,6 +28,16 @@ function png(width: number, height: number, padding = 0): Buffer {
     chunk('IEND', Buffer.alloc(0)),
   ]);
 }
+
+test('a PNG whose parts are missing or changed is damaged', () => {
+  const whole = png(64, 64);
+  expect(imageHeader(whole)?.isComplete).toBe(true);
+  const changed = Buffer.from(whole);
+  changed[whole.indexOf('IDAT') + 5]! ^= 1;
+  const headerOnly = Buffer.concat([whole.subarray(0, 33), Buffer.from('IEND')]);
+  const noData = Buffer.concat([whole.subarray(0, 33), chunk('IEND', Buffer.alloc(0))]);
+  for (const bytes of [changed, headerOnly, noData, whole.subarray(0, -1)]) expect(imageHeader(bytes)?.isComplete).toBe(false);
+});
 
 const latin = (text: string) => Buffer.from(text, 'latin1');
 const images = {

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib';
+
 export interface ImageHeader {
   mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp' | 'image/bmp';
   width: number;
@@ -20,9 +22,26 @@ function begins(bytes: Buffer, ...signatures: string[]): boolean {
   return signatures.some((signature) => bytes.toString('latin1', 0, signature.length) === signature);
 }
 
+const pngSignature = '\x89PNG\r\n\x1a\n';
+
 function png(bytes: Buffer): ImageHeader | undefined {
-  if (!begins(bytes, '\x89PNG\r\n\x1a\n')) return undefined;
-  return { mediaType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20), isComplete: bytes.includes('IEND') };
+  if (!begins(bytes, pngSignature)) return undefined;
+  return { mediaType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20), isComplete: hasSoundChunks(bytes) };
+}
+
+/** Whether there are a header, data and an end, and each chunk (length, type, data, checksum) is whole. */
+function hasSoundChunks(bytes: Buffer): boolean {
+  let hasData = false;
+  for (let at = pngSignature.length; at + 12 <= bytes.length; ) {
+    const end = at + 8 + bytes.readUInt32BE(at);
+    if (end + 4 > bytes.length || bytes.readUInt32BE(end) !== crc32(bytes.subarray(at + 4, end))) return false;
+    const type = bytes.toString('latin1', at + 4, at + 8);
+    if (at === pngSignature.length && type !== 'IHDR') return false;
+    if (type === 'IEND') return hasData;
+    hasData ||= type === 'IDAT' && end > at + 8;
+    at = end + 4;
+  }
+  return false;
 }
 
 /** The size is in the first segment that begins a frame: C0 to CF, except tables (C4), an extension (C8) and arithmetic coding (CC). */

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { bounds } from '../../core/bounds';
 import type { Part } from '../../core/message';
+import { imageHeader } from '../built-in/image-header';
+import { imageProblem, mostFileBytes } from '../built-in/image-limits';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxImageBytes } from '../running/output-cap';
 import { cleanText } from './clean-text';
@@ -22,7 +24,7 @@ interface ReadOptions {
 }
 
 /**
- * Converts a response to a tool's result: JSON and text as text, images and PDFs as parts, other data as bytes, nothing as `null`. Throws
+ * Converts a response to a tool's result: JSON and text as text, sound images and PDFs as parts, other data as bytes, nothing as `null`. Throws
  * `ApiUnavailableError` for a status after which the call may be tried again, and `ToolFailure` for any other that is not 2xx.
  */
 export async function resultOf(response: Response, { what, secrets, maxBytes }: ReadOptions): Promise<unknown> {
@@ -36,7 +38,7 @@ export async function resultOf(response: Response, { what, secrets, maxBytes }: 
   if (bytes.length === 0) return notes.length > 0 ? [`Status ${status}.`, ...notes].join('\n') : null;
   const mediaType = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (isCut) return cutResult(bytes, mediaType);
-  const media = mediaPart(mediaType, bytes);
+  const media = mediaPart(mediaType, bytes, maxBytes);
   if (media) return [media];
   if (!isUtf8(bytes) && !isText(mediaType)) return new Uint8Array(bytes);
   return shown();
@@ -85,10 +87,17 @@ function textOf(bytes: Buffer): string {
 
 const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-function mediaPart(mediaType: string, bytes: Buffer): Part | undefined {
-  const url = () => `data:${mediaType};base64,${bytes.toString('base64')}`;
-  if (images.includes(mediaType)) return { type: 'image', url: url() };
-  return mediaType === 'application/pdf' ? { type: 'file', url: url(), mediaType } : undefined;
+/** An image or a PDF that providers accept: another would make them reject each later request of the thread. */
+function mediaPart(mediaType: string, bytes: Buffer, resultBytes: number): Part | undefined {
+  const urlOf = (type: string) => `data:${type};base64,${bytes.toString('base64')}`;
+  if (mediaType === 'application/pdf') {
+    const isPdf = bytes.subarray(0, 1_024).includes('%PDF-') && bytes.subarray(-1_024).includes('%%EOF');
+    return isPdf && bytes.length <= mostFileBytes(resultBytes) ? { type: 'file', url: urlOf(mediaType), mediaType } : undefined;
+  }
+  if (!images.includes(mediaType)) return undefined;
+  const image = imageHeader(bytes);
+  if (!image || imageProblem(image, bytes.length, resultBytes) !== undefined) return undefined;
+  return { type: 'image', url: urlOf(image.mediaType) };
 }
 
 function isText(mediaType: string): boolean {

@@ -321,7 +321,8 @@ describe('answers', () => {
   });
 
   test('JSON, text, images, PDFs and other data', async () => {
-    const png = Buffer.from([0x89, 0x50, 0xff]);
+    const data = Buffer.from([0x89, 0x50, 0xff]);
+    const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
     expect(await answered(200, '{"a":[1]}')).toMatchObject({ content: '{\n "a": [\n  1\n ]\n}' });
     expect(await answered(200, 'héllo', { 'content-type': 'text/plain', link: '</b>; rel="next"' })).toMatchObject({
       content: 'héllo\n[link: </b>; rel="next"]',
@@ -329,12 +330,16 @@ describe('answers', () => {
     expect(await answered(200, png, { 'content-type': 'image/png' })).toMatchObject({
       content: [{ type: 'image', url: `data:image/png;base64,${png.toString('base64')}` }],
     });
-    expect(await answered(200, png, { 'content-type': 'application/pdf' })).toMatchObject({
+    expect(await answered(200, '%PDF-1.7\n%%EOF\n', { 'content-type': 'application/pdf' })).toMatchObject({
       content: [{ type: 'file', mediaType: 'application/pdf' }],
     });
-    expect(await answered(200, png, { 'content-type': 'application/zip' })).toMatchObject({
-      content: '[3 bytes of binary data, not kept]',
+    for (const type of ['application/zip', 'image/png', 'image/gif', 'application/pdf']) {
+      expect(await answered(200, data, { 'content-type': type })).toMatchObject({ content: '[3 bytes of binary data, not kept]' });
+    }
+    expect(await answered(200, png.subarray(0, -20), { 'content-type': 'image/png' })).toMatchObject({
+      content: expect.stringContaining('bytes of binary data'),
     });
+    expect(await answered(200, 'not an image', { 'content-type': 'image/png' })).toMatchObject({ content: 'not an image' });
   });
 
   test('an answer without an end is read up to a limit, and then the transfer stops', async () => {
