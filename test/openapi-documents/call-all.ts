@@ -33,7 +33,7 @@ async function callEach(source: DocumentSource, { root, location }: Pick<ApiDocu
   const api = await startApi();
   const options = { server: `${api.url}/base`, genericTool: false };
   const tools = await openApiTools({ document: location ?? root, ...options });
-  const { operations } = operationsOf(await openDocument(source), options);
+  const { operations } = await operationsOf(await openDocument(source), options);
   const mock = new MockApi(root, String(root.openapi));
   const toolbox = createToolbox(tools.list());
   const called: Called = { calls: 0, same: 0, problems: [] };

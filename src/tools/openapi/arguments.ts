@@ -56,12 +56,19 @@ function bodySchema(document: ApiDocument, { body }: FullOperation): unknown {
   }
 }
 
+/** By the schema: many operations may refer to one. */
+const madeWithFiles = new WeakMap<object, unknown>();
+
 /** The schema of a multipart body, with `fileSchema` for each field that is a file or a list of files. */
 function withFiles(document: ApiDocument, schema: unknown): unknown {
   const { value } = document.follow(schema);
   if (!isObject(value) || !isObject(value.properties)) return schema;
+  const known = madeWithFiles.get(value);
+  if (known) return known;
   const properties = Object.entries(value.properties).map(([name, property]) => [name, withFile(document, property)]);
-  return { ...value, properties: Object.fromEntries(properties) };
+  const made = { ...value, properties: Object.fromEntries(properties) };
+  madeWithFiles.set(value, made);
+  return made;
 }
 
 function withFile(document: ApiDocument, property: unknown): unknown {

@@ -191,10 +191,11 @@ class SchemaWriter {
 
   #required(given: Record<string, unknown>, properties: Record<string, unknown> | undefined): string[] | undefined {
     if (!Array.isArray(given.required)) return undefined;
+    this.#spend(3 * given.required.length);
     const own = isObject(given.properties) ? given.properties : {};
     const names = new Set(given.required.filter((name): name is string => typeof name === 'string'));
     const sent = [...names].filter((name) => !Object.hasOwn(own, name) || Object.hasOwn(properties ?? {}, name));
-    for (const name of sent) this.#spend(name.length + 3);
+    for (const name of sent) this.#spend(name.length);
     return sent.length > 0 ? sent : undefined;
   }
 
@@ -203,8 +204,9 @@ class SchemaWriter {
     const written: [string, unknown][] = [];
     for (const name of this.#namesIn(given)) {
       const inner = given[name];
-      if (!isSchema(inner) || !isWanted(inner)) continue;
+      // Spent also for what is left out, so that looking at it is bounded, too.
       this.#spend(name.length + 6);
+      if (!isSchema(inner) || !isWanted(inner)) continue;
       written.push([name, this.#schema(inner, depth - 1)]);
     }
     return Object.fromEntries(written);
@@ -221,6 +223,7 @@ class SchemaWriter {
 
   #list(given: unknown, depth: number): unknown[] | undefined {
     if (!Array.isArray(given)) return undefined;
+    this.#spend(given.length);
     const written = given.filter(isSchema).map((inner) => this.#schema(inner, depth - 1));
     return written.length > 0 ? written : undefined;
   }
@@ -276,7 +279,7 @@ function isSchema(value: unknown): boolean {
 function knownTypes(type: unknown): unknown {
   if (types.includes(type)) return type;
   if (!Array.isArray(type)) return undefined;
-  const known = [...new Set(type.filter((one) => types.includes(one)))];
+  const known = [...new Set(type.slice(0, 100).filter((one) => types.includes(one)))];
   return known.length > 0 ? known : undefined;
 }
 

@@ -73,7 +73,8 @@ const genericName = 'http_request';
  */
 export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTools> {
   const document = await openDocument(options.document);
-  const { operations, skipped } = operationsOf(document, options);
+  const { operations, skipped } = await operationsOf(document, options);
+  mustMatch(operations, options);
   const security: Security = {
     schemes: schemesOf(document.root, options.auth),
     ...(options.credentials && { credentials: options.credentials }),
@@ -94,6 +95,16 @@ export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTool
   });
   const toolset = createToolset([...made.map(({ tool }) => tool), ...generic]);
   return Object.freeze({ ...toolset, operations: Object.freeze(made.map(({ operation }) => operation)), skipped: Object.freeze(skipped) });
+}
+
+/** Throws an `Error` that names the tags and the ids that no operation has: a misspelled one would only leave tools out. */
+function mustMatch(operations: readonly FullOperation[], { tags = [], operations: ids }: OpenApiOptions): void {
+  const known = { tags: new Set(operations.flatMap((operation) => operation.tags)), ids: new Set(operations.map(({ id }) => id)) };
+  const unknown = [
+    ...tags.filter((tag) => !known.tags.has(tag)).map((tag) => `the tag '${tag}'`),
+    ...(Array.isArray(ids) ? ids : []).filter((id) => !known.ids.has(id)).map((id) => `the id '${id}'`),
+  ];
+  if (unknown.length > 0) throw new Error(`openApiTools: no operation that can become a tool has ${unknown.join(', or ')}.`);
 }
 
 function isWanted(operation: FullOperation, { tags, operations }: OpenApiOptions): boolean {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isObject } from '../../core/json';
 import { type ApiBody, bodyOf } from './body';
 import type { ApiDocument } from './document';
@@ -33,12 +34,23 @@ export interface FullOperation extends ApiOperation {
   readonly idempotencyHeader?: string;
 }
 
+/** How long reading operations keeps the event loop, which other documents and a running worker need, too. */
+const maxTurnMs = 20;
+
 /** Returns the operations of a document, and why others are left out, one sentence each. */
-export function operationsOf(document: ApiDocument, options: ServerOptions): { operations: FullOperation[]; skipped: string[] } {
+export async function operationsOf(
+  document: ApiDocument,
+  options: ServerOptions,
+): Promise<{ operations: FullOperation[]; skipped: string[] }> {
   const operations: FullOperation[] = [];
   const skipped: string[] = [];
   const serverOf = serversOf(document.root.servers, options, document.location);
+  let turn = performance.now();
   for (const [path, item] of Object.entries(objectOf(document.root.paths))) {
+    if (performance.now() - turn > maxTurnMs) {
+      await setImmediate();
+      turn = performance.now();
+    }
     if (!path.startsWith('/')) continue;
     const { value: pathItem } = document.follow(item);
     if (!isObject(pathItem)) continue;

@@ -25,6 +25,8 @@ const describedElsewhere = ['accept', 'content-type', 'authorization'];
 
 /** More than any known operation has. Optional parameters after them are left out. */
 const maxParameters = 300;
+/** Of a path or an operation, including those that are invalid. Others are not read: thousands of operations may share a list. */
+const maxRead = 2 * maxParameters;
 
 /** Returns the parameters of an operation and its path. Those of the operation override equal ones of the path. */
 export function parametersOf(document: ApiDocument, ofPath: unknown, ofOperation: unknown): ApiParameter[] {
@@ -58,7 +60,7 @@ function parameterOf(value: Record<string, unknown>): ApiParameter | undefined {
 }
 
 function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+  return Array.isArray(value) ? value.slice(0, maxRead) : [];
 }
 
 function isPlace(value: unknown): value is Place {

@@ -75,6 +75,12 @@ describe('the tools of a document', () => {
     expect(await names({ tags: ['pets'], operations: ({ method }) => method === 'GET' })).toEqual(['pets_list']);
   });
 
+  test('tags and ids that no operation has are an error that names them', async () => {
+    await expect(names({ tags: ['pets', 'cats'], operations: ['listOwners', 'listCats'] })).rejects.toThrow(
+      "no operation that can become a tool has the tag 'cats', or the id 'listCats'.",
+    );
+  });
+
   test('effects follow from the method, from an idempotency header in the document, and from settings', async () => {
     const header = { name: 'Idempotency-Key', in: 'header', schema: { type: 'string' } };
     const document = documentOf({
