@@ -5,6 +5,7 @@ import { queries } from '../contract/requests';
 import { workflowType } from '../contract/thread';
 import { activeRun } from '../core/state';
 import { query } from './steps/ask-thread';
+import { ownThread } from './steps/own-thread';
 
 /**
  * Reads what a closed execution of the activity's own thread passes on. Only executions of the same workflow id, type and task queue are read:
@@ -12,7 +13,7 @@ import { query } from './steps/ask-thread';
  */
 export const readClosed: Activities['readClosed'] = async ({ execution }) => {
   const { client, info } = Context.current();
-  const threadId = info.workflowExecution?.workflowId ?? '';
+  const threadId = ownThread();
   const refused = (why: string) =>
     ApplicationFailure.nonRetryable(`Thread "${threadId}" can't be reopened: ${why}`, failureTypes.notReopenable);
   try {

@@ -1,7 +1,8 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities } from '../contract/activities';
 import { agentOf } from './steps/agent-of';
 import type { ActivityDependencies } from './steps/dependencies';
+import { ownThread } from './steps/own-thread';
 import { remembersForAgent } from './steps/signed-approvals';
 
 /** Adds rules of a decision to the agent's permission store. Adding the same rules again has no effect. With a verifier, the decision must be signed. */
@@ -14,7 +15,7 @@ export function rememberRules({ agents, verifier }: Pick<ActivityDependencies, '
         'NoPermissionStore',
       );
     }
-    if (verifier && !(await remembersForAgent(verifier, { threadId: threadOfActivity(), agent, rules, signed }))) {
+    if (verifier && !(await remembersForAgent(verifier, { threadId: ownThread(), agent, rules, signed }))) {
       throw ApplicationFailure.nonRetryable(
         `No signed decision that this worker accepts remembers these rules for agent '${agent}'.`,
         'SignatureRequired',
@@ -22,8 +23,4 @@ export function rememberRules({ agents, verifier }: Pick<ActivityDependencies, '
     }
     await store.add(agent, rules);
   };
-}
-
-function threadOfActivity(): string {
-  return Context.current().info.workflowExecution?.workflowId ?? '';
 }

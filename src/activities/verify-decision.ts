@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities } from '../contract/activities';
 import { statementOf } from '../core/attestation';
 import { checkPerson } from '../core/people';
 import type { ActivityDependencies } from './steps/dependencies';
+import { ownThread } from './steps/own-thread';
 
 /** Who signed a decision. */
 export interface Signatory {
@@ -28,8 +29,7 @@ export function verifyDecision({ verifier }: Pick<ActivityDependencies, 'verifie
     // Retried: another worker may have a verifier.
     if (!verifier)
       throw ApplicationFailure.retryable('This worker has no decision verifier. Configure the same verifier on all workers of the agent.');
-    const threadId = Context.current().info.workflowExecution?.workflowId ?? '';
-    const statement = statementOf(request, { threadId, ...at }, sha256);
+    const statement = statementOf(request, { threadId: ownThread(), ...at }, sha256);
     const signatory = await verifier.verify({ statement, signature, by });
     if (!signatory) return { refused: `the signature is not one of "${by}" over this decision, or no "${by}" is known to the worker` };
     const { by: signer, groups } = signatory;

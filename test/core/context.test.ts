@@ -174,6 +174,9 @@ describe('clearing old outputs', () => {
     const narrow = pruneOutputs(messages, all, { room: 10_000, charsPerToken: 4 })!.messages.at(-1) as ToolMessage;
     expect(narrow.content).toMatch(/^x{9999}…\n\[\.\.\. 100000 characters left out \.\.\.\]\nx{10000}$/);
     expect(tokensOf([narrow], 4)).toBeLessThan(5_100);
+    // However little room there is for each of many, something of it stays.
+    const tiny = pruneOutputs([said('task'), ...turn(1_000, 100)], all, { room: 10, charsPerToken: 4 })!.messages.at(-1) as ToolMessage;
+    expect(tiny.content).toMatch(/^x{99}…\n\[\.\.\. 3800 characters left out \.\.\.\]\nx{100}$/);
   });
 
   test('leaves small outputs, which are not stored, as they are', () => {

@@ -9,6 +9,7 @@ import { createModels } from '../../src/models/registry';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
+import { handleOf, standsStill } from './asking';
 import { expectPaired, ofType, requestsOf, scenes, story, summariesOf, textOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -31,7 +32,18 @@ const seen: string[] = [];
 const guarded = defineHooks({
   'after:llm': ({ text }) => (/secret/.test(text) ? { block: 'It tells a secret.' } : text === '' ? {} : void seen.push(text)),
 });
+/** Pauses its thread once, in the hook that precedes the model call of a summary. */
+const pausing = defineHooks({
+  'before:llm': async (_, { threadId }) => {
+    const { events } = await handleOf(rig.client.attach(threadId)).query<{ events: { type: string }[] }, [object]>('events', { from: 1 });
+    const types = events.map(({ type }) => type);
+    if (types.includes('thread.context.compaction.started') && !types.includes('agent.run.paused'))
+      await rig.client.attach(threadId).pause();
+    return {};
+  },
+});
 const agents = [
+  agentWith('pausing', summarizing, { hooks: pausing }),
   agentWith('pruning', pruning),
   agentWith('summarizing', summarizing),
   agentWith('other-model', { ...summarizing, model: 'openai/writer', prompt: 'Only the numbers.' }),
@@ -133,6 +145,20 @@ test('[A145][A150][A153][A155][B99][B113][B118] older turns are summarized when 
   expect(archived).toHaveLength(1 + 30 * 2 + 1);
   expectPaired(archived);
   expect(archived.filter(({ role }) => role === 'tool').every((m) => textIn(m.content as string).length > 6_000)).toBe(true);
+});
+
+test('a thread that is paused before a summary makes no model call until it is resumed', async () => {
+  const input = reader(8);
+  const thread = await rig.client.start('pausing', input);
+  await until(
+    () => thread.isPaused(),
+    (is) => is,
+  );
+  await standsStill(thread);
+  expect(summariesOf(rig, input)).toEqual([]);
+  await thread.resume();
+  expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed' });
+  expect(summariesOf(rig, input).length).toBeGreaterThan(0);
 });
 
 test('[B97][B116] a summary can be made by another model, is asked for in the words of the agent, and gets no tools', async () => {

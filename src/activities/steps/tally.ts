@@ -20,7 +20,7 @@ export interface Tally {
 
 export function tally(before: Partial<StepProgress> | undefined, attempt: number, cost: (usage: Usage) => number | undefined): Tally {
   // Attempts that left no progress. Each is assumed to have reached the model, and so to have cost its input.
-  const silent = attempt - 1 - (before?.attempt ?? 0);
+  let silent = attempt - 1 - (before?.attempt ?? 0);
   let earlier = addWaste(before?.wasted, before?.spending);
   let asked: (() => number) | undefined;
   let input: number | undefined;
@@ -42,6 +42,8 @@ export function tally(before: Partial<StepProgress> | undefined, attempt: number
       if (silent <= 0) return;
       input = tokensIn(characters());
       earlier = addWaste(earlier, priced({ ...noUsage, inputTokens: silent * input }, true));
+      // An attempt may send a second request.
+      silent = 0;
     },
     heard(delta) {
       output += delta.type === 'tool-call' ? (delta.name ?? '').length + (delta.arguments ?? '').length : delta.text.length;

@@ -44,7 +44,7 @@ export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy
   const { pruneProtectTokens: protect = Math.min(40_000, room / 4), pruneMinimumTokens: minimum = Math.min(20_000, room / 8) } = policy;
   const kept = [...messages];
   const firstUnseen = kept.findLastIndex(({ role }) => role === 'assistant') + 1;
-  const mostUnseen = Math.floor((room / 2 / (kept.length - firstUnseen)) * charsPerToken);
+  const mostUnseen = Math.max(Math.floor((room / 2 / (kept.length - firstUnseen)) * charsPerToken), smallOutput);
   let [seen, freed, outputs] = [0, 0, 0];
   for (let i = kept.length - 1; i >= 0; i--) {
     const message = kept[i] as Message;
