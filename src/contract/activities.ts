@@ -144,6 +144,8 @@ export interface RunToolRequest {
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
   once?: true;
+  /** An attempt in an earlier activity may have begun: the probe of a `verify` tool is asked first. */
+  begun?: true;
   earlier?: EarlierAttempts;
 }
 

@@ -12,14 +12,18 @@ export interface ToolSpec {
  * What may be done after a crash in the middle of a call:
  * - `pure`: the call may run again as often as needed, and concurrently with other pure calls;
  * - `keyed`: the call may run again with the same idempotency key;
- * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`.
+ * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`;
+ * - `verify`: the tool's probe is asked whether the call was carried out; if it can't tell, the outcome is `unknown`.
  */
-export type Effect = 'pure' | 'keyed' | 'once';
+export type Effect = PlainEffect | 'verify';
+
+/** The effects that need nothing but `execute`. */
+export type PlainEffect = 'pure' | 'keyed' | 'once';
 
 /** How the calls of one answer are run. `by-effect`: pure calls concurrently, the others one after another in the model's order. */
 export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 
-/** Retries of a call whose `execute` threw, for `pure` and `keyed` tools. `maxAttempts` includes the first. Times are in milliseconds. */
+/** Retries of a call whose `execute` threw, for tools that may run again. `maxAttempts` includes the first. Times are in milliseconds. */
 export interface ToolRetry {
   maxAttempts: number;
   initialMs?: number;
@@ -103,7 +107,7 @@ export interface ToolError {
  * The outcome of a call. Every status except `success` is an error for the model, which `content` describes.
  * - `rejected`: unknown tool or invalid arguments; the call never ran.
  * - `denied`: a person, a deadline or a hook refused it, or permissions deny it.
- * - `unknown`: the worker was lost in the middle of a `once` call, which may or may not have been carried out.
+ * - `unknown`: the worker was lost in the middle of the call, which may or may not have been carried out, and must not just run again.
  * - `skipped`: not started, because the run ended or a limit was reached first.
  */
 export interface ToolOutcome {

@@ -67,7 +67,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
 
 /**
  * Returns why a call is not run again although a hook requests it, or undefined. A `keyed` call runs again with the same idempotency key: only
- * the service, not the hook, knows whether the first run had an effect.
+ * the service, not the hook, knows whether the first run had an effect. For a `verify` call, the probe knows, and is asked first.
  */
 function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
   if (effect === 'once') return `retry: ${name} is a \`once\` tool, which is never run twice`;
@@ -96,5 +96,6 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(verdict.effect === 'once' && { once: true }),
+    ...(again && verdict.effect === 'verify' && { begun: true }),
   };
 }

@@ -33,7 +33,7 @@ function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutc
   if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
-  if (lost && effect === 'once') {
+  if (lost && (effect === 'once' || effect === 'verify')) {
     const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
     return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
   }

@@ -31,6 +31,16 @@ export interface ToolContext {
 /** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */
 export type Dependencies = Readonly<Record<string, (ctx: ToolContext) => unknown>>;
 
+/** What a probe is asked about: a call of which an attempt may have been carried out. */
+export interface ProbeRequest<Args = Record<string, unknown>> {
+  /** The key that `execute` got. */
+  idempotencyKey: string;
+  args: Args;
+}
+
+/** `done`: the call was carried out, and `output` is what `execute` would have returned. `unknown`: the probe can't tell; `reason` says why. */
+export type ProbeAnswer = { status: 'done'; output?: unknown } | { status: 'not-done' } | { status: 'unknown'; reason?: string };
+
 /** A tool's input: a zod object, or a JSON Schema of draft-07 or 2020-12. */
 export type InputSchema = z.ZodType | JsonSchema;
 
@@ -52,7 +62,7 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   approval?: ApprovalRule<Arguments<Input>>;
   /** Timeout of one attempt, in milliseconds. Default: the agent's `toolTimeoutMs`, which defaults to 30,000. */
   timeoutMs?: number;
-  /** Retries after an error; only for `pure` and `keyed`. Default: one attempt. */
+  /** Retries after an error; not for `once`. Default: one attempt. */
   retry?: ToolRetry;
   /** Runs the call in the background: the model continues, and receives the result later in a message. */
   background?: boolean;
@@ -65,6 +75,12 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
    * `Error: <message>`; throw `ToolFailure` to choose the message. Without `execute`, the call waits for an output from outside.
    */
   execute?(args: Arguments<Input>, ctx: ToolContext): unknown;
+  /**
+   * For `verify`: says whether a call was carried out. Asked before another attempt, if an earlier one may have begun. It must find every attempt that
+   * had an effect, so it answers `unknown` if it can't tell, for example because the service is not reachable. It has 10 s, and is asked three
+   * times if it throws.
+   */
+  probe?(request: ProbeRequest<Arguments<Input>>, ctx: ToolContext): ProbeAnswer | Promise<ProbeAnswer>;
 }
 
 /** A validated tool with its defaults. Created only by `defineTool`. */
@@ -85,4 +101,5 @@ export interface Tool {
   readonly ask?: AskPolicy;
   readonly question?: true;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
+  readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;
 }

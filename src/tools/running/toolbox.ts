@@ -9,7 +9,8 @@ import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
 import { extraTool } from '../defining/extra-tool';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
-import { type Execution, failed, runTool, type ToolHost } from './run-tool';
+import { type Execution, failed, probedOutcome, runTool } from './run-tool';
+import type { ToolHost } from './run-within';
 import { shownArguments } from './shown-arguments';
 import { parseArguments } from './tool-arguments';
 
@@ -50,6 +51,11 @@ export interface Toolbox {
    * `threw`: `execute` threw something other than `ToolFailure`, so the tool's `retry` applies.
    */
   execute(call: ToolCall, host: ToolHost): Promise<Execution>;
+  /**
+   * Asks the tool's probe about an earlier attempt at a call. Returns the call's outcome, or undefined if the call is to be executed: it was not
+   * carried out, or the tool has no probe. Never throws.
+   */
+  probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined>;
 }
 
 /** Applies remembered rules for agents without permissions of their own. */
@@ -104,6 +110,12 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: failed(parsed.error, { status: 'rejected' }), threw: false };
       return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
+    },
+
+    async probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined> {
+      const tool = byName.get(call.name);
+      const parsed = tool?.probe && (await parseArguments(tool, call.arguments));
+      return tool && parsed?.ok ? probedOutcome(tool, call, parsed.args, host) : undefined;
     },
   });
 }
