@@ -44,6 +44,8 @@ export type AuditFact =
   | ({ kind: 'voted' } & Named & Data<'agent.approval.voted'>)
   | ({ kind: 'escalated' } & Named & Data<'agent.approval.escalated'>)
   | ({ kind: 'decided'; waitedMs?: number } & Named & Data<'agent.approval.decided'>)
+  | ({ kind: 'outcome-unknown' } & Data<'agent.tool.outcome.unknown'>)
+  | ({ kind: 'settled' } & Named & Data<'agent.tool.outcome.settled'>)
   | ({ kind: 'unanswered' } & Named & Data<'agent.input.expired'>)
   | ({ kind: 'limit-reached' } & Data<'agent.limit.reached'>)
   | ({ kind: 'limit-handed-out' } & Data<'agent.limit.handed_out'>)
@@ -120,6 +122,10 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       const waited = asked === undefined ? {} : { waitedMs: Date.parse(event.timestamp) - asked };
       return { kind: 'decided', ...named(event.data.toolCallId), ...waited, ...event.data };
     }
+    case 'agent.tool.outcome.unknown':
+      return { kind: 'outcome-unknown', ...event.data };
+    case 'agent.tool.outcome.settled':
+      return { kind: 'settled', ...named(event.data.toolCallId), ...event.data };
     case 'agent.input.expired':
       return { kind: 'unanswered', ...named(event.data.toolCallId), ...event.data };
     case 'agent.limit.reached':

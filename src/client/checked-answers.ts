@@ -35,7 +35,7 @@ const has =
     isObject(value) && wrongField(fields, value) === undefined;
 
 const callFields: Fields<PendingCall> = {
-  kind: isOneOf('approval', 'output', 'question', 'limit', 'reply'),
+  kind: isOneOf('approval', 'output', 'question', 'outcome', 'limit', 'reply'),
   toolCallId: isText,
   name: isText,
   arguments: isText,

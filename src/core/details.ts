@@ -144,6 +144,7 @@ const waitsFor: Record<PendingCall['kind'], Markdown> = {
   approval: markdown`waits for an **approval**`,
   output: markdown`waits for its **output**`,
   question: markdown`waits for an **answer**`,
+  outcome: markdown`has an unknown **outcome**, to be settled`,
   limit: markdown`is at its limit: **more of it?**`,
   reply: markdown`**reply** is waited for`,
 };
@@ -163,6 +164,10 @@ function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): M
   const json = (value: object) => Markdown.code(JSON.stringify(value));
   if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
   const who = { by: 'you', ...(groups && { groups: groups.slice(0, 1) }) };
+  if (kind === 'outcome') {
+    const failed = json({ toolCallId, ...who, outcome: 'failed', reason: '…' });
+    return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
+  }
   return kind === 'approval' || kind === 'limit'
     ? markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`
     : markdown`Send the signal \`submitToolOutputs\` with ${json({ outputs: [{ toolCallId, output: '…' }], ...((users || groups) && who) })}`;

@@ -126,11 +126,19 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.approval.decided':
       return decided(state, event, at);
     case 'agent.tool.execution.started':
-      if (run) countCall(run);
+      if (run && !findCall(run, event.data.toolCallId)?.again) countCall(run);
       return changeCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed':
       if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
       return executed(state, event, extra);
+    case 'agent.tool.outcome.unknown': {
+      const { toolCallId, message } = event.data;
+      return changeCall(run, toolCallId, { phase: 'unsettled', unknown: message, ask: askedBy(undefined, at) });
+    }
+    case 'agent.tool.outcome.settled':
+      // Otherwise the call keeps its phase until its outcome is recorded, immediately after this event.
+      if (event.data.outcome !== 'not-done') return;
+      return changeCall(run, event.data.toolCallId, { phase: 'ready', again: true, ask: undefined });
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
       return queue(state, event);

@@ -99,6 +99,8 @@ const references: { [T in DurableEventType]: Reference<T> } = {
       })),
     }),
   }),
+  'agent.tool.outcome.unknown': plain,
+  'agent.tool.outcome.settled': plain,
   'agent.run.status.changed': plain,
   'agent.run.step.created': plain,
   'thread.message.incomplete': plain,

@@ -33,7 +33,14 @@ export type CallState = {
   approved?: true;
   /** The signed approvals so far, if decisions are signed. The worker that runs the call verifies them again. */
   signed?: Attestation[];
-} & ({ phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' } | { phase: 'done'; outcome: ToolOutcome; messageId: string });
+  /** Why the outcome is unknown, if a person is asked to settle it. */
+  unknown?: string;
+  /** A person has settled that the call was not carried out, so it runs again. */
+  again?: true;
+} & (
+  | { phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' | 'unsettled' }
+  | { phase: 'done'; outcome: ToolOutcome; messageId: string }
+);
 
 /** How often answers without calls were sent back instead of ending the run, by reason. */
 export interface SentBack {

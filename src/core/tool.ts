@@ -20,6 +20,20 @@ export type Effect = PlainEffect | 'verify';
 /** The effects that need nothing but `execute`. */
 export type PlainEffect = 'pure' | 'keyed' | 'once';
 
+/**
+ * What happens if the outcome of a call is unknown.
+ * - `tell-model`: the model is told to check.
+ * - `ask-person`: the run waits until someone settles the call.
+ * - `probe-again`: the probe is asked again, several times over about 40 minutes; then as `ask-person`, or, for a call in the background, as
+ *   `tell-model`.
+ * - `fail-run`: the run fails.
+ */
+export type OnUnknown = (typeof onUnknownWays)[number];
+export const onUnknownWays = ['tell-model', 'ask-person', 'probe-again', 'fail-run'] as const;
+
+/** Whether a call with this effect has an unknown outcome after a crash. The others just run again. */
+export const canBeUnknown: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: true };
+
 /** How the calls of one answer are run. `by-effect`: pure calls concurrently, the others one after another in the model's order. */
 export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 
@@ -36,7 +50,15 @@ export interface ToolRetry {
  */
 export type Verdict =
   /** `background`: the model gets a placeholder immediately, and the result later as a message. */
-  | ({ kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true } & CheckedCall)
+  | ({
+      kind: 'run';
+      effect: Effect;
+      timeoutMs: number;
+      approval?: AskPolicy;
+      retry?: ToolRetry;
+      background?: true;
+      onUnknown?: OnUnknown;
+    } & CheckedCall)
   /** Answered from outside the worker; `ask` says by whom and by when. With `question`, a person is asked something. */
   | ({ kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true } & CheckedCall)
   /** A call of the tool `done`: the model has finished. */

@@ -40,10 +40,15 @@ export function noProgress({ id, name, phase }: CallState): ApplicationFailure {
   return ApplicationFailure.nonRetryable(words, 'no_progress');
 }
 
-/** Records the outcome `skipped` for every call that is neither done nor running, or for those that `which` selects. */
+/** Records the outcome `skipped`, or `unknown` if nobody settled it, for every call that is neither done nor running and that `which` selects. */
 export function skipCalls(thread: ThreadContext, why: string, which: (call: CallState) => boolean = () => true): void {
   for (const call of thread.state.run?.calls ?? []) {
     if (call.phase === 'done' || call.phase === 'running' || !which(call)) continue;
+    if (call.phase === 'unsettled') {
+      const { unknown: message = `the outcome of ${call.name} is unknown` } = call;
+      finishCall(thread, call.id, { status: 'unknown', output: message, error: { name: 'OutcomeUnknownError', message } });
+      continue;
+    }
     finishCall(thread, call.id, { status: 'skipped', output: `Error: not executed, because ${why}.` });
   }
 }

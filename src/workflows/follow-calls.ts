@@ -116,6 +116,7 @@ function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): v
       await condition(() => !thread.state.paused || gate.isOver());
       progress.held.delete(id);
     },
+    leave: (id: string) => void progress.begun.delete(id),
   };
   for (const call of firstOpen(run, progress)) {
     const { id, verdict } = call;

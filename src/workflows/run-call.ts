@@ -8,6 +8,7 @@ import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
+import { leaveUnsettled } from './settle';
 import type { ThreadContext } from './thread-context';
 import { type Runs, runToolStep, type ToolAttempt } from './tool-step';
 
@@ -17,6 +18,8 @@ export interface CallGate {
   hold(id: string): Promise<void>;
   /** Whether another call has ended the run, so that this one does not begin. */
   isOver(): boolean;
+  /** Lets the call begin again once someone has settled that it was not carried out. */
+  leave(id: string): void;
 }
 
 /** Further attempts that `after:tool` may ask for. */
@@ -26,7 +29,9 @@ const mostRetries = 2;
 export async function runCall(thread: ThreadContext, id: string, verdict: Runs, gate: CallGate): Promise<void> {
   const { state, record } = thread;
   const run = runOf(state);
-  const answer = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
+  const { again } = callById(run, id);
+  const answer =
+    hasHook(thread, 'before:tool') && !again ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
   if (answer?.skip) return finishCall(thread, id, { status: 'success', output: toContent(answer.mockResult) });
   // A pause or the end of the run may have been requested while the hook ran.
   if (state.paused) await gate.hold(id);
@@ -44,6 +49,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
       finishCall(thread, id, { output: content, ...rest });
       throw cancelled;
     }
+    if (outcome.status === 'unknown' && leaveUnsettled(thread, { id, name }, verdict, outcome)) return gate.leave(id);
     if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
     const seen = { call: callOf(thread, id), status: outcome.status, content };
     const refused = whyNotAgain(name, verdict, retries);

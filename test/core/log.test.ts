@@ -36,6 +36,8 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
     durationMs: 2,
     attempts: 1,
   },
+  'agent.tool.outcome.unknown': { toolCallId: 'call_1', name: 'pay', message: 'the worker was lost' },
+  'agent.tool.outcome.settled': { toolCallId: 'call_1', outcome: 'done', by: 'dana', reason: 'I saw it' },
   'agent.tool.background.completed': { toolCallId: 'call_1', name: 'pay', status: 'success', isError: false, message: said, durationMs: 2 },
   'agent.approval.requested': { stepId: 's', toolCall: call, arguments: '{"cents": 1}', reason: 'money', users: ['dana'], digest: 'abc' },
   'agent.approval.voted': { toolCallId: 'call_1', by: 'dana', reason: 'fine', outstanding: 1 },

@@ -48,6 +48,10 @@ export const shownOfPeople: Shown = {
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
     return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
   },
+  'agent.tool.outcome.unknown': ({ toolCallId, message }, state) =>
+    line(state, styled`  ${state.options.paint.yellow('unknown')}: ${message}${about(state, toolCallId)}`),
+  'agent.tool.outcome.settled': ({ toolCallId, outcome, by, signed, reason }, state) =>
+    line(state, styled`  settled as ${outcome}${byWhom(by, signed)}${because(reason)}${about(state, toolCallId)}`),
   'agent.input.expired': ({ toolCallId }, state) =>
     line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}${about(state, toolCallId)}`),
   'agent.limit.reached': ({ id, limit, max, scope }, state) => {

@@ -1,5 +1,5 @@
 import { askPolicy } from '../../core/ask-policy';
-import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import { type AskPolicy, canBeUnknown, type Effect, onUnknownWays, type ToolRetry } from '../../core/tool';
 import { checkedApproval } from './approval';
 import type { InputSchema, Tool, ToolDefinition } from './tool-definition';
 import { toolInput } from './tool-input';
@@ -59,6 +59,7 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
     ...checkedWays(definition as ToolDefinition, refuse),
     ...(execute === undefined ? {} : { execute: execute.bind(definition) as Tool['execute'] }),
     ...checkedProbe(definition as ToolDefinition, refuse),
+    ...checkedOnUnknown(definition as ToolDefinition, refuse),
   });
 }
 
@@ -92,6 +93,23 @@ function checkedProbe(definition: ToolDefinition, refuse: Refuse): Pick<Tool, 'p
   }
   if (!execute) throw refuse('probe', 'needs execute: a tool that is answered from outside has no attempts.');
   return { probe: probe.bind(definition) as NonNullable<Tool['probe']> };
+}
+
+function checkedOnUnknown({ effect = 'once', onUnknown, background, execute }: ToolDefinition, refuse: Refuse): Pick<Tool, 'onUnknown'> {
+  if (onUnknown === undefined) return {};
+  if (!onUnknownWays.includes(onUnknown)) {
+    throw refuse('onUnknown', `is ${JSON.stringify(onUnknown)}; use ${onUnknownWays.map((one) => `'${one}'`).join(', ')}.`);
+  }
+  if (!execute || !canBeUnknown[effect]) throw refuse('onUnknown', `is for tools whose outcome can be unknown; leave it out.`);
+  if (onUnknown === 'probe-again' && effect !== 'verify')
+    throw refuse('onUnknown', "is 'probe-again', which needs effect 'verify' and a probe.");
+  if (background && onUnknown !== 'probe-again' && onUnknown !== 'tell-model') {
+    throw refuse(
+      'onUnknown',
+      `is '${onUnknown}', but the run goes on without a call in the background; use 'probe-again' or 'tell-model'.`,
+    );
+  }
+  return { onUnknown };
 }
 
 function checkedRetry(retry: ToolRetry, effect: Effect, refuse: Refuse): ToolRetry {

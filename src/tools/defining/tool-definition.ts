@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { AskOptions } from '../../core/ask-policy';
 import type { JsonObject } from '../../core/json';
-import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import type { AskPolicy, Effect, OnUnknown, ToolRetry } from '../../core/tool';
 import type { Approval, ApprovalRule } from './approval';
 import type { JsonSchema, SchemaDefinitions } from './json-schema';
 import type { CheckedInput } from './tool-input';
@@ -66,6 +66,11 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   retry?: ToolRetry;
   /** Runs the call in the background: the model continues, and receives the result later in a message. */
   background?: boolean;
+  /**
+   * What happens if nobody knows whether a call was carried out, for `once` and `verify`. Default: the agent's `onUnknown`, which defaults to
+   * `tell-model`. `probe-again` needs a probe. A tool with `background` takes only `tell-model` and `probe-again`.
+   */
+  onUnknown?: OnUnknown;
   /** For a tool without `execute`: who may answer, and until when. */
   ask?: AskOptions;
   /** For a tool without `execute`: the call is a question to a person. */
@@ -98,6 +103,7 @@ export interface Tool {
   readonly timeoutMs?: number;
   readonly retry?: ToolRetry;
   readonly background?: true;
+  readonly onUnknown?: OnUnknown;
   readonly ask?: AskPolicy;
   readonly question?: true;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;

@@ -2,7 +2,15 @@ import { setTimeout } from 'node:timers/promises';
 import { namesPeople } from '../../core/ask-policy';
 import { excerpt } from '../../core/json';
 import type { ToolCall } from '../../core/message';
-import type { AskPolicy, PermissionRule, ToolError, ToolSpec, Verdict } from '../../core/tool';
+import {
+  type AskPolicy,
+  canBeUnknown,
+  type OnUnknown,
+  type PermissionRule,
+  type ToolError,
+  type ToolSpec,
+  type Verdict,
+} from '../../core/tool';
 import { doneTool } from '../built-in/done';
 import { approvalFor } from '../defining/approval';
 import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
@@ -17,6 +25,8 @@ import { parseArguments } from './tool-arguments';
 export interface ToolboxOptions {
   /** Timeout of tools that set none, in milliseconds. Default 30,000. */
   timeoutMs?: number;
+  /** For tools that set none, and whose outcome can be unknown. Default `tell-model`. */
+  onUnknown?: Exclude<OnUnknown, 'probe-again'>;
   permissions?: Permissions;
   /** Adds the tool `done`, with which the model ends its work. */
   done?: boolean;
@@ -63,7 +73,7 @@ const rulesOnly = createPermissions({});
 
 /** Creates a toolbox. Throws `TypeError` if two different tools share a name. */
 export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
-  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
+  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs, onUnknown = 'tell-model' } = options;
   const byName = named(options.done ? [...tools, doneTool] : tools);
 
   const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({
@@ -88,7 +98,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
       if ('kind' in leave) return leave;
       const shown = leave.approval || mayBeAsked ? await shownOf(tool, call) : undefined;
-      return { ...verdictOf(tool, leave.approval, otherwise), ...(shown !== undefined && { arguments: shown }) };
+      return { ...verdictOf(tool, leave.approval, { timeoutMs: otherwise, onUnknown }), ...(shown !== undefined && { arguments: shown }) };
     },
 
     async isFree(call: ToolCall, { rules = [], workspace }: Pick<JudgeOptions, 'rules' | 'workspace'> = {}): Promise<boolean> {
@@ -157,11 +167,20 @@ function mayNamePeople({ approval }: Tool): boolean {
   return approval !== undefined && (approval.when !== 'always' || namesPeople(approval.ask));
 }
 
-function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: number): Verdict {
-  const { effect, timeoutMs = otherwise, retry, background, ask, question } = tool;
+function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: { timeoutMs: number; onUnknown: OnUnknown }): Verdict {
+  const { effect, timeoutMs = otherwise.timeoutMs, retry, background, ask, question } = tool;
+  const { onUnknown = canBeUnknown[effect] && !background ? otherwise.onUnknown : 'tell-model' } = tool;
   const asked = approval && { approval };
   if (!tool.execute) return { kind: 'external', ...asked, ...(ask && { ask }), ...(question && { question }) };
-  return { kind: 'run', effect, timeoutMs, ...asked, ...(retry && { retry }), ...(background && { background }) };
+  return {
+    kind: 'run',
+    effect,
+    timeoutMs,
+    ...asked,
+    ...(retry && { retry }),
+    ...(background && { background }),
+    ...(onUnknown !== 'tell-model' && { onUnknown }),
+  };
 }
 
 function named(tools: readonly Tool[]): Map<string, Tool> {
