@@ -66,7 +66,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         throw interrupted();
       }
       progress.throws = (progress.throws ?? 0) + (threw ? 1 : 0);
-      if (threw && progress.throws < (tool?.retry?.maxAttempts ?? 1)) {
+      if (threw && !once && progress.throws < (tool?.retry?.maxAttempts ?? 1)) {
         const { throws } = progress;
         throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name, { throws });
       }

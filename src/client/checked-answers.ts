@@ -64,6 +64,7 @@ const statusFields: Fields<StatusView> = {
   messages: isNumber,
   queued: isNumber,
   pending: isListOf(has(callFields)),
+  compensations: optional(isListOf(has({ toolCallId: isText, name: isText, status: isText, error: optional(isText) }))),
   remaining: has({ run: isObject, thread: isObject }),
   costUsd: isNumber,
   contextLeftPercent: orNull(isNumber),

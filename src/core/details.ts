@@ -5,6 +5,7 @@ import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
+import { compensationsOf } from './sagas';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
 import { jsonBytes } from './text';
@@ -108,10 +109,15 @@ function facts(state: ThreadState): Markdown {
   const { inputTokens, cachedInputTokens, outputTokens } = usage;
   const left = contextLeft(state);
   const cost = state.before.costUsd + (run?.costUsd ?? 0);
+  const compensations = compensationsOf(run) ?? [];
+  const undone = compensations.filter(({ status }) => status === 'completed').length;
+  const broken = compensations.filter(({ status }) => status === 'failed').map(({ name }) => Markdown.code(name));
   const rows = [
     ...(run ? [markdown`- run: ${run.number} (${Markdown.code(run.id)})`] : []),
     ...(cost > 0 ? [markdown`- cost: ${cost.toFixed(4)} USD`] : []),
     markdown`- tokens: ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out`,
+    ...(compensations.length > 0 ? [markdown`- compensated: ${undone} of ${compensations.length} calls`] : []),
+    ...(broken.length > 0 ? [markdown`- **not compensated**: ${Markdown.join(broken.slice(0, mostNamed), ', ')}`] : []),
     markdown`- messages: ${messages.length}, ${queue.length} queued`,
     ...(left === null ? [] : [markdown`- context left: ${left} %`]),
   ];

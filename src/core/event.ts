@@ -76,6 +76,11 @@ export interface DurableEventData {
   'agent.tool.outcome.unknown': { toolCallId: string; name: string; message: string };
   /** A person settled an unknown outcome. `not-done`: the call runs again. Otherwise its outcome follows. */
   'agent.tool.outcome.settled': { toolCallId: string; outcome: Settlement; by?: string; signed?: Attestation; reason?: string };
+  /** The run did not succeed, and a call of a `saga` tool is being compensated. */
+  'agent.tool.compensation.started': { toolCallId: string; name: string };
+  'agent.tool.compensation.completed': { toolCallId: string; name: string; attempts: number; durationMs: number };
+  /** The compensation failed for good: a person has to look at it. */
+  'agent.tool.compensation.failed': { toolCallId: string; name: string; message: string; attempts?: number };
   /** The outcome of a background call. `message` passes it to the model. */
   'agent.tool.background.completed': {
     toolCallId: string;

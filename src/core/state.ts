@@ -6,6 +6,7 @@ import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { FollowedRequest } from './request-ids';
+import type { SagaCall } from './sagas';
 import type { CheckedCall, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
@@ -115,6 +116,8 @@ export interface RunState extends Omit<Spent, 'turns'> {
   /** Set when a refusal ends the run: who refused, and why. */
   stopped?: { by?: string; reason: string };
   limitAsk?: LimitAsk;
+  /** Its `saga` calls that began, oldest first. They are compensated if the run does not succeed. */
+  sagas?: SagaCall[];
   /** The last turn whose calls were counted as a round. */
   roundOf?: number;
   /** The suspension that the first tool requested, if any. */

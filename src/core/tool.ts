@@ -1,4 +1,4 @@
-import type { JsonObject } from './json';
+import type { Json, JsonObject } from './json';
 import type { Content, OutputRef, Part } from './message';
 
 /** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
@@ -13,9 +13,10 @@ export interface ToolSpec {
  * - `pure`: the call may run again as often as needed, and concurrently with other pure calls;
  * - `keyed`: the call may run again with the same idempotency key;
  * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`;
- * - `verify`: the tool's probe is asked whether the call was carried out; if it can't tell, the outcome is `unknown`.
+ * - `verify`: the tool's probe is asked whether the call was carried out; if it can't tell, the outcome is `unknown`;
+ * - `saga`: as `once`; and if the run does not succeed, the call is compensated.
  */
-export type Effect = PlainEffect | 'verify';
+export type Effect = PlainEffect | 'verify' | 'saga';
 
 /** The effects that need nothing but `execute`. */
 export type PlainEffect = 'pure' | 'keyed' | 'once';
@@ -32,12 +33,15 @@ export type OnUnknown = (typeof onUnknownWays)[number];
 export const onUnknownWays = ['tell-model', 'ask-person', 'probe-again', 'fail-run'] as const;
 
 /** Whether a call with this effect has an unknown outcome after a crash. The others just run again. */
-export const canBeUnknown: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: true };
+export const canBeUnknown: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: true, saga: true };
+
+/** Whether a call with this effect never runs twice by itself. */
+export const runsOnce: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: false, saga: true };
 
 /** How the calls of one answer are run. `by-effect`: pure calls concurrently, the others one after another in the model's order. */
 export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 
-/** Retries of a call whose `execute` threw, for tools that may run again. `maxAttempts` includes the first. Times are in milliseconds. */
+/** Retries of a call whose `execute` threw, for tools that may run again, or of the `compensate` of a `saga`. `maxAttempts` includes the first. Times are in milliseconds. */
 export interface ToolRetry {
   maxAttempts: number;
   initialMs?: number;
@@ -143,6 +147,8 @@ export interface ToolOutcome {
   attempts?: number;
   /** The tool requests that the run is suspended after this turn. */
   suspend?: Suspension;
+  /** What the tool returned, if a compensation may need it. */
+  result?: Json;
 }
 
 /** By status: whether the call ran or may have run, and whether it fails a run whose agent has `toolFailure: 'fail'`. */

@@ -2,6 +2,7 @@ import type { ActivityOptions } from '@temporalio/workflow';
 import { ActivityCancellationType } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
 import { longestProbeMs } from '../core/probing';
+import { compensationRetry, type SagaCall } from '../core/sagas';
 import type { ToolRetry, Verdict } from '../core/tool';
 import { unreachable } from '../core/unreachable';
 
@@ -95,6 +96,7 @@ export function runToolOptions(verdict: Extract<Verdict, { kind: 'run' }>): Step
   const startToCloseTimeout = timeoutMs + graceMs;
   switch (effect) {
     case 'once':
+    case 'saga':
       return { startToCloseTimeout, heartbeatTimeout: patientHeartbeatMs, cancellationType, retry: { maximumAttempts: 1 } };
     case 'pure':
     case 'keyed':
@@ -110,6 +112,11 @@ export function runToolOptions(verdict: Extract<Verdict, { kind: 'run' }>): Step
     default:
       return unreachable(effect);
   }
+}
+
+/** It may run again with the same key, so another worker soon takes it over. */
+export function compensateOptions({ timeoutMs, retry }: Pick<SagaCall, 'timeoutMs' | 'retry'>): StepOptions {
+  return { startToCloseTimeout: timeoutMs + graceMs, cancellationType, retry: toolRetries(compensationRetry(retry)) };
 }
 
 function toolRetries({ maxAttempts = 1, initialMs = 500, maxMs }: Partial<ToolRetry> = {}): StepOptions['retry'] {

@@ -134,7 +134,7 @@ function follow({ work, failures }: Progress, one: Promise<void>): void {
 }
 
 /** Whether calls with this effect may run concurrently with others. */
-const sideBySide: Record<Effect, boolean> = { pure: true, keyed: false, once: false, verify: false };
+const sideBySide: Record<Effect, boolean> = { pure: true, keyed: false, once: false, verify: false, saga: false };
 
 /** Calls that are executed outside the worker, or may run concurrently, are chains of their own. The others form one chain. */
 function chainsOf(calls: readonly CallState[], strategy: ToolStrategy): string[][] {

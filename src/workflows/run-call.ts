@@ -1,8 +1,9 @@
 import type { RunToolRequest } from '../contract/activities';
 import { callById, findCall, runOf } from '../core/calls';
 import type { HookAnswer } from '../core/hooks';
+import { whyNoMoreSagas } from '../core/sagas';
 import { stepIdOf } from '../core/state';
-import { toContent } from '../core/tool';
+import { runsOnce, toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
 import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
@@ -38,7 +39,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
   if (gate.isOver() || findCall(run, id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
-  const full = verdict.background && whyFull(state);
+  const full = (verdict.background && whyFull(state)) || (verdict.effect === 'saga' && whyNoMoreSagas(run, callOf(thread, id).arguments));
   if (full) return finishCall(thread, id, { status: 'rejected', output: `Error: ${full.message}`, error: full });
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
   if (verdict.background) return continueInBackground(thread, { id, name }, { request: requestOf(thread, id, verdict), verdict });
@@ -76,7 +77,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
  * the service, not the hook, knows whether the first run had an effect. For a `verify` call, the probe knows, and is asked first.
  */
 function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
-  if (effect === 'once') return `retry: ${name} is a \`once\` tool, which is never run twice`;
+  if (runsOnce[effect]) return `retry: ${name} is a \`${effect}\` tool, which is never run twice`;
   return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
 }
 
@@ -101,7 +102,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(editedArguments !== undefined && { edited: editedBy }),
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
-    ...(verdict.effect === 'once' && { once: true }),
+    ...(runsOnce[verdict.effect] && { once: true }),
     ...(again && verdict.effect === 'verify' && { begun: true }),
   };
 }

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { Extra } from '../core/evolve';
+import type { Json } from '../core/json';
 import type { SettleRequest } from '../core/requests';
 import { checkSettle } from '../core/settling';
 import { type ToolOutcome, toContent } from '../core/tool';
@@ -57,7 +58,7 @@ function settle(thread: ThreadContext, request: SettleRequest & Partial<Attested
     case 'not-done':
       break;
     case 'done':
-      finishCall(thread, toolCallId, { status: 'success', output: toContent(output), ...who });
+      finishCall(thread, toolCallId, { status: 'success', output: toContent(output), result: output as Json, ...who });
       break;
     case 'failed': {
       const error = { name: 'SettledAsFailedError', message: reason ?? 'the call failed' };

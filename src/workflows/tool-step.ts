@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
 import { type Activities, failureTypes, type RunToolRequest, type ToolStep } from '../contract/activities';
 import { probeAgainMs } from '../core/probing';
-import type { ToolOutcome, Verdict } from '../core/tool';
+import { canBeUnknown, type ToolOutcome, type Verdict } from '../core/tool';
 import { toolSummary } from '../core/views';
 import { runToolOptions, type StepOptions } from './activity-options';
 import { grow, timerEvents } from './growth';
@@ -56,7 +56,7 @@ function outcomeOfLost(name: string, { effect }: Runs, error: unknown): ToolOutc
   if (isCancellation(error)) return { status: 'cancelled', content: 'Error: cancelled while it ran; it may have had effects already.' };
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
   const lost = cause instanceof TimeoutFailure || (cause instanceof ApplicationFailure && cause.type === failureTypes.workerShutdown);
-  if (lost && (effect === 'once' || effect === 'verify')) {
+  if (lost && canBeUnknown[effect]) {
     const content = `Error: the worker was lost while ${name} ran. It may have been carried out or not; check before you call it again.`;
     return { status: 'unknown', content, error: { name: 'OutcomeUnknownError', message: content } };
   }

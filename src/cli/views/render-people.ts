@@ -48,6 +48,12 @@ export const shownOfPeople: Shown = {
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
     return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
   },
+  'agent.tool.compensation.started': ({ toolCallId, name }, state) =>
+    line(state, styled`${state.options.paint.yellow('↶')} compensating ${name}${about(state, toolCallId)}`),
+  'agent.tool.compensation.completed': ({ toolCallId, name }, state) =>
+    line(state, styled`  ${state.options.paint.green('compensated')} ${name}${about(state, toolCallId)}`),
+  'agent.tool.compensation.failed': ({ toolCallId, name, message }, state) =>
+    line(state, styled`  ${state.options.paint.red('not compensated')} ${name}: ${message}${about(state, toolCallId)}`),
   'agent.tool.outcome.unknown': ({ toolCallId, message }, state) =>
     line(state, styled`  ${state.options.paint.yellow('unknown')}: ${message}${about(state, toolCallId)}`),
   'agent.tool.outcome.settled': ({ toolCallId, outcome, by, signed, reason }, state) =>

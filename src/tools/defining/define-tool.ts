@@ -17,7 +17,7 @@ export type {
 } from './tool-definition';
 
 export const defaultToolTimeoutMs = 30_000;
-const effects: readonly Effect[] = ['pure', 'keyed', 'once', 'verify'];
+const effects: readonly Effect[] = ['pure', 'keyed', 'once', 'verify', 'saga'];
 /** A Node timer with a longer delay fires immediately. */
 export const longestTimeoutMs = 2 ** 31 - 1;
 
@@ -59,6 +59,7 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
     ...checkedWays(definition as ToolDefinition, refuse),
     ...(execute === undefined ? {} : { execute: execute.bind(definition) as Tool['execute'] }),
     ...checkedProbe(definition as ToolDefinition, refuse),
+    ...checkedCompensate(definition as ToolDefinition, refuse),
     ...checkedOnUnknown(definition as ToolDefinition, refuse),
   });
 }
@@ -93,6 +94,15 @@ function checkedProbe(definition: ToolDefinition, refuse: Refuse): Pick<Tool, 'p
   }
   if (!execute) throw refuse('probe', 'needs execute: a tool that is answered from outside has no attempts.');
   return { probe: probe.bind(definition) as NonNullable<Tool['probe']> };
+}
+
+function checkedCompensate(definition: ToolDefinition, refuse: Refuse): Pick<Tool, 'compensate'> {
+  const { effect, compensate, execute } = definition;
+  if (compensate === undefined && effect !== 'saga') return {};
+  if (effect !== 'saga') throw refuse('compensate', "is only called for effect 'saga'; set that effect, or leave compensate out.");
+  if (typeof compensate !== 'function') throw refuse('compensate', "is not a function; effect 'saga' needs one that undoes a call.");
+  if (!execute) throw refuse('compensate', 'needs execute: a tool that is answered from outside is undone outside.');
+  return { compensate: compensate.bind(definition) as NonNullable<Tool['compensate']> };
 }
 
 function checkedOnUnknown({ effect = 'once', onUnknown, background, execute }: ToolDefinition, refuse: Refuse): Pick<Tool, 'onUnknown'> {

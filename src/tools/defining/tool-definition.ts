@@ -62,12 +62,15 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   approval?: ApprovalRule<Arguments<Input>>;
   /** Timeout of one attempt, in milliseconds. Default: the agent's `toolTimeoutMs`, which defaults to 30,000. */
   timeoutMs?: number;
-  /** Retries after an error; not for `once`. Default: one attempt. */
+  /**
+   * Retries after an error; not for `once`. Default: one attempt. For `saga`, of `compensate`: `execute` never runs twice. Default then: 15 attempts,
+   * 1 s to 60 s apart.
+   */
   retry?: ToolRetry;
   /** Runs the call in the background: the model continues, and receives the result later in a message. */
   background?: boolean;
   /**
-   * What happens if nobody knows whether a call was carried out, for `once` and `verify`. Default: the agent's `onUnknown`, which defaults to
+   * What happens if nobody knows whether a call was carried out, for `once`, `verify` and `saga`. Default: the agent's `onUnknown`, which defaults to
    * `tell-model`. `probe-again` needs a probe. A tool with `background` takes only `tell-model` and `probe-again`.
    */
   onUnknown?: OnUnknown;
@@ -86,6 +89,12 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
    * times if it throws.
    */
   probe?(request: ProbeRequest<Arguments<Input>>, ctx: ToolContext): ProbeAnswer | Promise<ProbeAnswer>;
+  /**
+   * For `saga`: undoes a call if its run fails, expires or is cancelled. `output` is what `execute` returned, as JSON; undefined if it is longer than
+   * 4,000 bytes, or if the call did not succeed. Then the call may have been carried out in part or not at all, and this must be safe. It may run
+   * more than once, with the same `ctx.idempotencyKey`, which differs from that of the call.
+   */
+  compensate?(args: Arguments<Input>, output: unknown, ctx: ToolContext): unknown;
 }
 
 /** A validated tool with its defaults. Created only by `defineTool`. */
@@ -107,5 +116,6 @@ export interface Tool {
   readonly ask?: AskPolicy;
   readonly question?: true;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
+  readonly compensate?: (args: unknown, output: unknown, ctx: ToolContext) => unknown;
   readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;
 }

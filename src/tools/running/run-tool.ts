@@ -1,6 +1,8 @@
 import { bounds } from '../../core/bounds';
+import type { Json } from '../../core/json';
 import type { Content, ToolCall } from '../../core/message';
 import { textOf } from '../../core/message';
+import { fits } from '../../core/sagas';
 import { shortText } from '../../core/text';
 import type { ToolError, ToolOutcome } from '../../core/tool';
 import { unreachable } from '../../core/unreachable';
@@ -123,10 +125,20 @@ function finished(tool: Tool, end: End, write: (value: unknown) => RawOutput): R
   const value = end.kind === 'value' ? end.value : undefined;
   try {
     const [result, more] = isSuspended(value) ? [value.result, { suspend: value.suspension }] : [value, {}];
-    return { outcome: { status: 'success', content: write(result), ...more }, threw: false };
+    const content = write(result);
+    const kept = tool.effect === 'saga' ? resultOf(result, content) : undefined;
+    return { outcome: { status: 'success', content, ...more, ...(kept !== undefined && { result: kept }) }, threw: false };
   } catch (error) {
     return { outcome: rawFailure(unwritable(tool, error)), threw: false };
   }
+}
+
+/** What a compensation will get. `content`: the value as text, which is bounded, whereas the value may be anything. */
+function resultOf(value: unknown, content: RawOutput): Json | undefined {
+  if (typeof content === 'string' && content.length > bounds.sagaOutputBytes) return undefined;
+  if (content instanceof Uint8Array || value === undefined) return undefined;
+  const result: Json = JSON.parse(JSON.stringify(value));
+  return fits(result) ? result : undefined;
 }
 
 /** The outcome of an aborted call, with the last output of the tool. */

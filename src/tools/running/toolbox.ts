@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { namesPeople } from '../../core/ask-policy';
-import { excerpt } from '../../core/json';
+import { excerpt, type Json } from '../../core/json';
 import type { ToolCall } from '../../core/message';
 import {
   type AskPolicy,
@@ -17,6 +17,7 @@ import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
 import { extraTool } from '../defining/extra-tool';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
+import { type Compensated, compensateTool } from './compensate-tool';
 import { type Execution, failed, probedOutcome, runTool } from './run-tool';
 import type { ToolHost } from './run-within';
 import { shownArguments } from './shown-arguments';
@@ -66,6 +67,8 @@ export interface Toolbox {
    * carried out, or the tool has no probe. Never throws.
    */
   probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined>;
+  /** Makes one attempt at compensating a call. `output`: what the tool returned, if that is known. Never throws. */
+  compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated>;
 }
 
 /** Applies remembered rules for agents without permissions of their own. */
@@ -126,6 +129,14 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const tool = byName.get(call.name);
       const parsed = tool?.probe && (await parseArguments(tool, call.arguments));
       return tool && parsed?.ok ? probedOutcome(tool, call, parsed.args, host) : undefined;
+    },
+
+    async compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated> {
+      const tool = byName.get(call.name);
+      if (!tool) return { status: 'failed', message: unknown(call.name).message, final: true };
+      const parsed = await parseArguments(tool, call.arguments);
+      if (!parsed.ok) return { status: 'failed', message: parsed.error.message, final: true };
+      return compensateTool(tool, call, { args: parsed.args, output }, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
 }
