@@ -148,7 +148,7 @@ test('a thread without a worker is listed without details, with a note, and does
   expect(later).toHaveLength(3);
   for (const { threadId, note } of later) expect(note?.includes('also waits for a worker')).toBe(threadId === waiting[0]?.id);
   await Promise.all(waiting.map(({ id }) => workflow.getHandle(id).terminate()));
-}, 60_000);
+});
 
 test('if no worker was ever up, the inbox does not wait for one', async () => {
   const agent = define(`none-${named.first}`);
@@ -200,7 +200,7 @@ test('if the search attributes are not registered, it says so and what to do', a
     expect(await thrownBy(look())).toMatchObject({ code: 'search-attributes-missing' });
   }
   await Promise.all([client.close(), connection.close()]);
-}, 60_000);
+});
 
 test('a workflow whose memo is not text neither hides the others nor ends a list', async () => {
   const { workflow } = rig.client.temporal;
