@@ -50,7 +50,9 @@ const signer = createSigner({ by: 'dana', privateKey });
 let rig: Rig;
 let strict: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent], worker: { continueAsNewAfter: { events: 200, bytes: 4_000_000 } } });
+  // Without caches, every workflow task replays its thread.
+  const worker = { continueAsNewAfter: { events: 200, bytes: 4_000_000 }, transcriptCacheSize: 0, temporal: { maxCachedWorkflows: 0 } };
+  rig = await startRig({ script, agents: [agent], worker });
   strict = await startRig({ script, agents: [agent], worker: { verifier } });
 });
 
