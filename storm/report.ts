@@ -63,6 +63,8 @@ const guarantees = [
   'effect doubled',
   'effect lost',
   'effect without approval',
+  'not compensated',
+  'compensated in vain',
   'key shared',
   'message lost',
   'message doubled',
