@@ -278,7 +278,10 @@ export class Thread {
     return this.#decide({ name: 'approve', content: { ...decision, ...(digest !== undefined && { expect: digest }) } }, method, shown);
   }
 
-  /** With a signer, the request is signed for the current run and for the call that was shown, or for the one that waits now if none is given. */
+  /**
+   * With a signer, the request is signed for the current run and for the call that was shown, or for the one that waits now if none is given. A
+   * signature for something else that was shown, such as a limit, names no call, and so approves none.
+   */
   async #decideOnce(request: SignableRequest, method: string = request.name, shown?: PendingCall): Promise<Receipt> {
     const { name, content } = request;
     const { signer } = this.client.options;
