@@ -12,7 +12,7 @@ import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
 import { callToSign } from './call-to-sign';
-import { checkedStatus } from './checked-answers';
+import { checkedStatus, mustLead } from './checked-answers';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
@@ -200,6 +200,7 @@ export class Thread {
       const page: MessagesPage = await this.#read('messages', queries.messages, { from });
       all.push(...page.messages);
       if (!page.more) return all;
+      mustLead(this.id, 'messages', page, from);
       from = page.next;
     }
   }
