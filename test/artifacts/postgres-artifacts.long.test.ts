@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { findPostgres, postgresCluster } from '../../scripts/stack/postgres.js';
 import { type ArtifactStore, Artifacts, postgresArtifacts } from '../../src/artifacts';
+import { type EncodingOptions, outputKeys } from '../../src/encoding/encoding';
+import { keys, newKey } from '../encoding/keys';
 import { until } from '../support/until';
 import { describeStore } from './store-contract';
 
@@ -47,6 +49,11 @@ function freePort(): Promise<number> {
   });
 }
 
+function filesWith(word: string): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).filter((file) => readFileSync(file).includes(word));
+}
+
 function open(): ArtifactStore {
   const store = postgresArtifacts({ connectionString });
   stores.push(store);
@@ -73,6 +80,18 @@ ifInstalled('with a server', () => {
     // Two that are deleted at the same time may each leave it to the other; the next sweep deletes it.
     await store.deleteUnusedSince(new Date(0));
     expect(await rows()).toBe(0);
+  });
+
+  test('with a key, a word of an output is in no file of the server; without one, it is', async () => {
+    const keep = (word: string, provider: EncodingOptions) =>
+      new Artifacts(open(), undefined, outputKeys(provider)).keep('t', Buffer.from(`a ${word}`), 'text/plain');
+    await keep('plainxyzzy', {});
+    await keep('sealedxyzzy', { keys: keys(newKey()) });
+    const pool = new Pool({ connectionString });
+    await pool.query('checkpoint');
+    await pool.end();
+    expect(filesWith('plainxyzzy')).not.toEqual([]);
+    expect(filesWith('sealedxyzzy')).toEqual([]);
   });
 
   test('a server that dies fails no call, and is used again when it is back', async () => {

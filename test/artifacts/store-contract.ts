@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { ArtifactStore } from '../../src/artifacts';
 import { Artifacts } from '../../src/artifacts';
+import { outputKeys } from '../../src/encoding/encoding';
+import { keys, newKey } from '../encoding/keys';
 
 /** What each implementation of `ArtifactStore` must do. `open` opens the same storage again at each call, as further processes would. */
 export function describeStore(name: string, open: () => ArtifactStore): void {
@@ -101,6 +103,16 @@ export function describeStore(name: string, open: () => ArtifactStore): void {
       const ref = await artifacts.keep('engine', Buffer.from('one\ntwo'), 'text/plain');
       expect(ref).toMatchObject({ bytes: 7, lines: 2, mediaType: 'text/plain' });
       expect((await artifacts.read('engine', ref?.id ?? '')).toString()).toBe('one\ntwo');
+    });
+
+    test('serves the engine with encryption: it gets no byte of the content, and returns what can be decrypted', async () => {
+      const store = open();
+      const artifacts = new Artifacts(store, undefined, outputKeys({ keys: keys(newKey()) }));
+      const ref = await artifacts.keep('sealed', Buffer.from('a planted word'), 'text/plain');
+      const stored = Buffer.from((await store.get({ threadId: 'sealed', id: ref?.id ?? '' }, never)) ?? '');
+      expect(stored.length).toBeGreaterThan(14);
+      expect(stored.includes('planted')).toBe(false);
+      expect((await artifacts.read('sealed', ref?.id ?? '')).toString()).toBe('a planted word');
     });
   });
 }
