@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
@@ -7,6 +6,7 @@ import { findPostgres, postgresCluster } from '../../scripts/stack/postgres.js';
 import { type ArtifactStore, Artifacts, postgresArtifacts } from '../../src/artifacts';
 import { type EncodingOptions, outputKeys } from '../../src/encoding/encoding';
 import { keys, newKey } from '../encoding/keys';
+import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { describeStore } from './store-contract';
 
@@ -39,15 +39,6 @@ afterAll(async () => {
   await cluster?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 function filesWith(word: string): string[] {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

@@ -4,8 +4,11 @@ import { Artifacts } from '../../src/artifacts';
 import { outputKeys } from '../../src/encoding/encoding';
 import { keys, newKey } from '../encoding/keys';
 
-/** What each implementation of `ArtifactStore` must do. `open` opens the same storage again at each call, as further processes would. */
-export function describeStore(name: string, open: () => ArtifactStore): void {
+/**
+ * What each implementation of `ArtifactStore` must do. `open` opens the same storage again at each call, as further processes would. `clockMs`: how far
+ * apart two times must be for the storage to tell them apart.
+ */
+export function describeStore(name: string, open: () => ArtifactStore, { clockMs = 30 } = {}): void {
   const never = new AbortController().signal;
   const idOf = (fill: string) => fill.repeat(32);
 
@@ -87,11 +90,11 @@ export function describeStore(name: string, open: () => ArtifactStore): void {
 
     test('deletes the artifacts of threads that have stored nothing since a time, and only theirs', async () => {
       const store = open();
-      await store.deleteUnusedSince(new Date(Date.now() + 1_000));
+      await store.deleteUnusedSince(new Date(Date.now() + 10_000));
       for (const threadId of ['old', 'used']) await store.put({ threadId, id: idOf('a'), bytes: Buffer.from('x') }, never);
-      await new Promise((next) => setTimeout(next, 30));
+      await new Promise((next) => setTimeout(next, clockMs));
       const time = new Date();
-      await new Promise((next) => setTimeout(next, 30));
+      await new Promise((next) => setTimeout(next, clockMs));
       await store.put({ threadId: 'used', id: idOf('a'), bytes: Buffer.from('x') }, never);
       expect(await store.deleteUnusedSince(time)).toBe(1);
       expect(await store.get({ threadId: 'old', id: idOf('a') }, never)).toBeUndefined();
