@@ -23,6 +23,6 @@ module.exports = {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // Each test file may run a worker, a bundler and a server; on two cores, more parallel files only make all of them slow.
   maxWorkers: 4,
-  // Longer than any wait for a condition, so that a test on a busy machine is slow instead of failing.
-  testTimeout: 60_000,
+  // Longer than the waits for conditions in a test, so that a test on a busy machine is slow instead of failing.
+  testTimeout: 180_000,
 };

@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { z } from 'zod';
 import { answerCap } from '../src/activities/steps/answer-cap';
+import { Artifacts, memoryArtifacts } from '../src/artifacts';
 import { textOf, toolCallsOf } from '../src/core/message';
 import { openAi } from '../src/models/openai/client';
 import { soundAnswer } from '../src/models/sound-answer';
 import { inProcessBus } from '../src/stream/stream-bus';
+import { createOutputTools } from '../src/tools/built-in/output-tools';
 import { createShell } from '../src/tools/built-in/shell';
 import { defineTool, type Tool } from '../src/tools/defining/define-tool';
 import { createToolbox } from '../src/tools/running/toolbox';
@@ -41,6 +43,13 @@ const value = (made: unknown) => () => made;
 const taking = (input: object, args: () => object): [Tool, () => object] => [
   defineTool({ name: 'hostile', description: 'Takes it.', input: input as typeof empty, effect: 'pure', execute: () => 'ran' }),
   args,
+];
+
+const artifacts = new Artifacts(memoryArtifacts());
+const [readOutput, , grepOutput] = createOutputTools((...asked) => artifacts.use(...asked)) as [Tool, Tool, Tool];
+const reading = (tool: Tool, make: () => Buffer): [Tool, () => Promise<object>] => [
+  tool,
+  async () => ({ ref: (await artifacts.keep('t', make(), 'text/plain'))?.id, offset: 1, limit: 40_000, pattern: 'no such text' }),
 ];
 
 /** Tools, each with a function that creates the arguments of its call. */
@@ -83,7 +92,11 @@ const tools = {
     defineTool({ name: 'hostile', description: 'Takes it.', input: z.object({ a: z.json() }), effect: 'pure', execute: () => 'ran' }),
     () => ({ toString: () => `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}` }),
   ],
-} satisfies Record<string, [Tool, () => object]>;
+  'a stored line of 60 MB is read': reading(readOutput, () => Buffer.from('é'.repeat(30_000_000))),
+  'a stored line of 60 MB is searched': reading(grepOutput, () => Buffer.from('é'.repeat(30_000_000))),
+  'stored lines of 60 MB are read': reading(readOutput, () => Buffer.alloc(60_000_000, 'a line of text\n')),
+  'stored lines of 60 MB are searched': reading(grepOutput, () => Buffer.alloc(60_000_000, 'a line of text\n')),
+} satisfies Record<string, [Tool, () => object | Promise<object>]>;
 
 function nested(depth: number): object {
   let value: object = {};
@@ -121,9 +134,9 @@ async function callModel(url: string): Promise<string> {
 
 let text = '{}';
 
-function prepare(asked: HostileTask): void {
+async function prepare(asked: HostileTask): Promise<void> {
   if (asked.task === 'model') return;
-  const given = tools[asked.name][1]();
+  const given = await tools[asked.name][1]();
   text = Object.hasOwn(given, 'toString') ? String(given) : JSON.stringify(given);
 }
 
@@ -175,7 +188,7 @@ answer({
   ready: () => Object.keys(tools),
   /** Returns the memory after a garbage collection, in kilobytes, and resets the peak. */
   idle: async (asked: HostileTask) => {
-    prepare(asked);
+    await prepare(asked);
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 100));
     writeFileSync('/proc/self/clear_refs', '5');

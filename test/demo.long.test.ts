@@ -82,7 +82,7 @@ test('the demo kills its worker in the middle, continues in another without repe
   expect(out).toMatch(/^ {2}replays +1 of 1 /m);
   if (onLinux) await until('every process of the demo is gone', () => demo.processes().length === 0, 20_000);
   expect(existsSync(/broken program is in (\S+)/.exec(out)?.[1] ?? '')).toBe(false);
-}, 90_000);
+});
 
 test('Ctrl-C in the middle ends it with 130 and leaves nothing behind', async () => {
   const demo = startDemo('--keep');
@@ -91,4 +91,4 @@ test('Ctrl-C in the middle ends it with 130 and leaves nothing behind', async ()
   demo.child.kill('SIGINT');
   expect(await demo.code).toBe(130);
   if (onLinux) await until('every process of the demo is gone', () => demo.processes().length === 0, 20_000);
-}, 90_000);
+});

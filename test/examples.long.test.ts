@@ -54,7 +54,7 @@ test('an example runs as its header says', async () => {
   expect(argument).not.toBe('');
   expect(stdout).toBe(`I did: ${argument}\n`);
   await model.stop();
-}, 120_000);
+});
 
 test('the bare client starts a thread, answers a tool call, reads every event and cancels', async () => {
   const ask = defineTool({ name: 'ask_customer', description: 'Asks the customer.', input: z.object({ question: z.string() }) });
@@ -70,7 +70,7 @@ test('the bare client starts a thread, answers a tool call, reads every event an
   );
   expect(printed).toContainEqual(expect.stringMatching(/thread\.run\.requires_action$/));
   expect(printed.at(-1)).toMatch(/^cancelled: /);
-}, 60_000);
+});
 
 test('the refund waits for its approval and is paid once', async () => {
   const script = ({ turn, messages }: ScriptRequest) =>
@@ -88,7 +88,7 @@ test('the refund waits for its approval and is paid once', async () => {
   });
   expect(output).toBe('Done: refund 1: 12000 cents for order 812');
   expect(printed[0]).toMatch(/^refund_order .*waits for an approval: 120 dollars are above the limit of 50$/);
-}, 60_000);
+});
 
 test('people find their pending calls in the inbox: a question, and a discount that the owners are asked about because there are too few leads', async () => {
   const discount = (paint: unknown) => callTools([{ name: 'grant_discount', args: { customer: 'the school', paint, percent: 60 } }]);
@@ -117,7 +117,7 @@ test('people find their pending calls in the inbox: a question, and a discount t
     'kim agrees',
     'Done: 60 percent off blue paint for the school',
   ]);
-}, 60_000);
+});
 
 test('the chat continues in another process', async () => {
   const echo = defineAgent({ name: 'echo', model: 'test-model', instructions: 'Repeat.' });
@@ -131,7 +131,7 @@ test('the chat continues in another process', async () => {
   expect(await talk('hello', '', 'and then?')).toBe('1: hello\n3: and then?\n');
   expect(await talk('still there?')).toBe('5: still there?\n');
   await rig.client.attach(`chat-${rig.taskQueue}`).close();
-}, 60_000);
+});
 
 describe('a guardrail', () => {
   /** A model server, and where the example's own worker finds it. */

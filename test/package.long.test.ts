@@ -30,7 +30,7 @@ beforeAll(() => {
     symlinkSync(join(root, 'node_modules', name), join(modules, name));
   }
   writeFileSync(join(app, 'package.json'), '{ "name": "app", "private": true }');
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

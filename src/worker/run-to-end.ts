@@ -1,4 +1,4 @@
-import type { Logger, Worker } from '@temporalio/worker';
+import { GracefulShutdownPeriodExpiredError, type Logger, type Worker } from '@temporalio/worker';
 
 /** How often the worker's state is checked, and how long its native half has to end after a failure. */
 const lookMs = 250;
@@ -16,12 +16,25 @@ export async function runToEnd(worker: Worker): Promise<void> {
     await Promise.race([worker.run(), overdue.promise]);
   } catch (error) {
     const found = cause() ?? error;
+    if (found instanceof GracefulShutdownPeriodExpiredError) return endedLate(worker);
     throw new Error(`The worker on task queue "${taskQueue}" has failed and polls no more: ${(found as Error)?.message ?? found}`, {
       cause: found,
     });
   } finally {
     overdue.stop();
   }
+}
+
+/**
+ * The worker has not ended within its time after a shutdown. That is an error only if it was still working: a server may also fail to answer
+ * a poll that began in the moment of the shutdown (https://github.com/temporalio/temporal/pull/11841).
+ */
+function endedLate(worker: Worker): void {
+  const { numInFlightActivities: steps, numInFlightWorkflowActivations: tasks, ...status } = worker.getStatus();
+  const { taskQueue, shutdownForceTimeMs = 0 } = worker.options;
+  const late = `The worker on task queue "${taskQueue}" did not end within ${Math.round(shutdownForceTimeMs / 1_000)} s of its shutdown`;
+  if (steps + tasks > 0) throw new Error(`${late}: steps still running: ${steps}, workflow tasks still running: ${tasks}`);
+  (worker as unknown as { logger: Logger }).logger.warn(`${late}, although nothing was running`, { ...status });
 }
 
 /** Rejects when the worker has stopped polling but does not end. */

@@ -46,7 +46,7 @@ beforeAll(async () => {
     ],
     script,
   });
-}, 60_000);
+});
 
 const offered = (input: string) => requestsOf(rig, input).map(({ body }) => body.tools?.map((tool) => tool.function));
 const results = (input: string) =>

@@ -32,7 +32,7 @@ beforeAll(async () => {
   cluster.create();
   await cluster.start();
   connectionString = `postgres://temporal:secret@127.0.0.1:${port}/postgres`;
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(stores.map((store) => store.close?.()));

@@ -65,7 +65,7 @@ export function start(args: string[], { env = {}, cwd, input = '', fromSources =
     stdout: () => stdout,
     stderr: () => stderr,
     ended,
-    says: (text, deadlineMs = 45_000) =>
+    says: (text, deadlineMs = 60_000) =>
       until(`"longhaul ${args.join(' ')}" says ${text}`, () => has(text, stdout) || has(text, stderr), deadlineMs).catch((error) => {
         throw new Error(`${error.message}\nstdout: ${stdout}\nstderr: ${stderr}`);
       }),

@@ -22,7 +22,7 @@ beforeAll(async () => {
   dev = start(['dev', '--mode', 'full-access'], { cwd: folder, env });
   await dev.says('Ctrl-C stops everything.', 60_000);
   env.TEMPORAL_ADDRESS = /temporal +(\S+)/.exec(dev.stderr())?.[1] ?? '';
-}, 120_000);
+});
 
 afterAll(async () => {
   dev.child.kill('SIGINT');
@@ -51,4 +51,4 @@ test('dev keeps a long output in its data folder, the model searches it, and the
   );
   expect(other.code).toBe(1);
   expect(existsSync(join(state, 'longhaul'))).toBe(true);
-}, 120_000);
+});

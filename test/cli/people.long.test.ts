@@ -129,7 +129,7 @@ test('inbox shows the pending calls of all threads, how long they wait, who is a
   expect((await reply.thread.result()).output).toBe('The last word was: the answer by mail');
   expect((await limit.thread.result()).output).toContain('chat');
   expect((await limit.thread.usage()).remaining.run).toMatchObject({ turns: 2 });
-}, 60_000);
+});
 
 test('inbox takes filters, prints JSON lines, and says if nothing is pending', async () => {
   const { thread } = await waiting('deploy');
@@ -236,7 +236,7 @@ test('pause, resume, send and close control a conversation; cancel takes the id 
   expectOneLine(await command('cancel', runId ?? ''), /there is no run to cancel|is not going on/);
   expectOneLine(await command('cancel', 'run_nobody'), /There is no thread, run or suspension "run_nobody"/);
   expect(await command('close', thread.id, '--cancel', '--by', 'dana')).toMatchObject(done);
-}, 60_000);
+});
 
 test('a suspended or paused run without a person to ask exits with 3 and says how to continue it', async () => {
   const id = `asleep-${rig.taskQueue}`;
@@ -255,14 +255,14 @@ test('a suspended or paused run without a person to ask exits with 3 and says ho
   expect(paused.code).toBe(3);
   await thread.resume();
   expect(await command('run', '--agent', agentName, '--thread', thread.id, 'deploy')).toMatchObject({ code: 0 });
-}, 60_000);
+});
 
 test('--yes approves nothing that is for other people to decide: it exits with 3', async () => {
   const { code, stderr } = await command('run', '--agent', agentName, '--yes', 'deploy');
   expect(stderr).toMatch(/is for members of "leads" to answer/);
   expect(stderr).toMatch(/longhaul approve \S+ \S+ --expect [0-9a-f]{16} --by YOU --group leads/);
   expect(code).toBe(3);
-}, 120_000);
+});
 
 test('--yes for a call that needs more approvals says so, also after it returns, and that another person must approve', async () => {
   const id = `launch-${agentName}`;
@@ -275,7 +275,7 @@ test('--yes for a call that needs more approvals says so, also after it returns,
   const [call] = await rig.client.attach(id).pending();
   await rig.client.attach(id).approve(call?.toolCallId ?? '', { by: 'lee', groups: ['leads'] });
   expect((await launch()).stdout).toContain('The last word was: deployed to moon');
-}, 120_000);
+});
 
 test('[A203][A204][A219][B190] after the run, show prints usage and cost by model, durations, retries with their waits, errors, decisions and limits', async () => {
   const { thread, call } = await waiting('deploy');

@@ -96,7 +96,7 @@ test('dev serves a run from another process, leaves nothing behind on Ctrl-C, an
   again.dev.child.kill('SIGKILL');
   await again.dev.ended;
   await until('the server is gone', async () => !(await answers(again.address)), 10_000);
-}, 120_000);
+});
 
 test('dev with a task streams the run, ends with it, and leaves nothing behind', async () => {
   const slow = await startModelServer(() => slowly(say('One two three four five six seven.'), { chunkMs: 30, chunkSize: 4 }));
@@ -106,7 +106,7 @@ test('dev with a task streams the run, ends with it, and leaves nothing behind',
   expect(ended.code).toBe(0);
   expect(await answers(/temporal +(\S+)/.exec(ended.stderr)?.[1] ?? '')).toBe(false);
   await slow.stop();
-}, 60_000);
+});
 
 test('dev with a task that waits for a person says that its server stops, before it does', async () => {
   const asking = await startModelServer(() => callTools([{ name: 'shell', args: { command: 'touch made' } }]));
@@ -115,7 +115,7 @@ test('dev with a task that waits for a person says that its server stops, before
   expect(ended.stderr).toMatch(/longhaul approve \S+ [\s\S]*The server stops now, and with --memory the thread is lost\./);
   expect(existsSync(join(folder, 'made'))).toBe(false);
   await asking.stop();
-}, 60_000);
+});
 
 test('dev restarts a dead server on the same port, with its threads, and gives up with an error if it keeps dying', async () => {
   const data = join(folder, 'kept-up');
@@ -140,7 +140,7 @@ test('dev restarts a dead server on the same port, with its threads, and gives u
   expectOneLine(ended, /^error: The Temporal server has ended 4 times in a row \(SIGKILL/);
   expect(await answers(address)).toBe(false);
   expect(existsSync(join(data, 'dev.pid'))).toBe(false);
-}, 180_000);
+});
 
 test('dev in memory ends with its server', async () => {
   const { dev, address } = await startDev('--memory');
@@ -148,7 +148,7 @@ test('dev in memory ends with its server', async () => {
   const ended = await dev.ended;
   expect(ended.code).toBe(1);
   expectOneLine(ended, /^error: The Temporal server has ended \(SIGKILL.*\)\. Its threads were in memory and are gone\.$/);
-}, 60_000);
+});
 
 test('dev does not mistake leftovers for a running dev: neither a lock of a dead process, nor one whose process id another process has now', async () => {
   const data = join(folder, 'leftover');
@@ -158,7 +158,7 @@ test('dev does not mistake leftovers for a running dev: neither a lock of a dead
   const { dev } = await startDev('--data', data);
   dev.child.kill('SIGINT');
   expect((await dev.ended).code).toBe(0);
-}, 60_000);
+});
 
 test('dev --no-worker serves workers of your own, and refuses a task', async () => {
   const { dev, address } = await startDev('--no-worker', '--memory');
@@ -181,7 +181,7 @@ test('dev --no-worker serves workers of your own, and refuses a task', async () 
   const elsewhere = await longhaul(['dev', '--no-worker'], { cwd: folder, env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
   expectOneLine(elsewhere, /^error: TEMPORAL_ADDRESS names a server, and --no-worker starts no worker/);
   expect(elsewhere.code).toBe(2);
-}, 120_000);
+});
 
 test('worker runs the agents of a file on a task queue, and drains on SIGTERM', async () => {
   const file = join(folder, 'agents.js');
@@ -201,7 +201,7 @@ test('worker runs the agents of a file on a task queue, and drains on SIGTERM', 
 
   worker.child.kill('SIGTERM');
   expect(await worker.ended).toMatchObject({ code: 0 });
-}, 60_000);
+});
 
 test('dependencies that the agents file exports reach tools, in a worker and in dev', async () => {
   const file = join(folder, 'clerk.js');
@@ -232,7 +232,7 @@ test('dependencies that the agents file exports reach tools, in a worker and in 
   serving.child.kill('SIGINT');
   await serving.ended;
   await looking.stop();
-}, 120_000);
+});
 
 test('dev uses TLS for the server that the environment names, if the environment says so', async () => {
   const firstBytes: number[] = [];
@@ -251,7 +251,7 @@ test('dev uses TLS for the server that the environment names, if the environment
     await dev.ended;
     listener.close();
   }
-}, 30_000);
+});
 
 test.each([
   ['an agents file that does not exist', ['worker', '--agents', 'nowhere.js'], /^error: The agents' file .*nowhere\.js does not exist/],

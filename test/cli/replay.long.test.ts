@@ -38,7 +38,7 @@ test('the threads of a namespace are replayed, all or those that a query finds; 
   expect(await replay(['--limit', '1'])).toMatchObject({ code: 0, stdout: '1 history replayed, none diverged\n' });
   expect(await replay(['--query', "ExecutionStatus = 'Running'"])).toMatchObject({ code: 3, stdout: expect.stringContaining('No thread') });
   expect(existsSync(kept)).toBe(false);
-}, 120_000);
+});
 
 test('a history that this code would not have written is named with its error and kept, and the exit code is 1', async () => {
   const fits = await historyFile('fits.json');
@@ -50,7 +50,7 @@ test('a history that this code would not have written is named with its error an
   const [file] = readdirSync(kept);
   expect(stdout).toContain(`kept in ${join('.longhaul/diverged', file ?? '')}`);
   expect(await replay([join(kept, file ?? '')])).toMatchObject({ code: 1 });
-}, 120_000);
+});
 
 test('a history of another workflow, an invalid file and a missing file are reported, and the exit code is 2', async () => {
   const other = await historyFile('other.json', (json) => json.replaceAll('"agentThread"', '"invoicing"'));
@@ -61,7 +61,7 @@ test('a history of another workflow, an invalid file and a missing file are repo
   expect(stdout).toContain("notes.json is not a workflow's history: it has no events");
   expect(stdout).toContain("The history file nowhere.json can't be read");
   expect(stdout).toContain('0 histories replayed');
-}, 120_000);
+});
 
 test('an invalid query, one combined with files, and an unreachable server are errors in one line', async () => {
   const query = await replay(['--query', 'nonsense =']);
@@ -76,4 +76,4 @@ test('an invalid query, one combined with files, and an unreachable server are e
   const away = await replay([], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
   expectOneLine(away, /^error: Temporal can't be reached at 127.0.0.1:1/);
   expect(away.code).toBe(1);
-}, 120_000);
+});

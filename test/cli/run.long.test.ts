@@ -223,4 +223,4 @@ test('without a worker the run says so immediately and ends with a clear message
   expect(ended.stderr).toContain(`\nThread ${id} is not lost. Follow it again with: longhaul events ${id}\nerror: `);
   expectOneLine(ended, /no worker answers.*The thread is safe.*longhaul worker/);
   expect(ended.code).toBe(1);
-}, 60_000);
+});

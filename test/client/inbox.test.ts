@@ -148,7 +148,7 @@ test('a thread without a worker is listed without details, with a note, and does
   expect(later).toHaveLength(3);
   for (const { threadId, note } of later) expect(note?.includes('also waits for a worker')).toBe(threadId === waiting[0]?.id);
   await Promise.all(waiting.map(({ id }) => workflow.getHandle(id).terminate()));
-}, 60_000);
+});
 
 test('if no worker was ever up, the inbox does not wait for one', async () => {
   const agent = define(`none-${named.first}`);
@@ -171,6 +171,19 @@ test('if no worker was ever up, the inbox does not wait for one', async () => {
   expect(items[0]).toMatchObject({ note: expect.stringContaining('no worker answers') });
   expect(ms).toBeLessThan(3_000);
   await workflow.getHandle(workflowId).terminate();
+});
+
+test('one thread takes a part of the list only, however much waits in it', async () => {
+  const agent = defineAgent({ name: `busy-${rig.taskQueue}`, model: 'test-model', instructions: 'Do it.', tools });
+  const other = await startRig({ script, agents: [agent] });
+  const calls = Array.from({ length: 14 }, (_, i) => ({ ...toDeploy, id: `call_${i}` }));
+  const threads: Thread[] = [];
+  for (const asked of [calls, [toPay]]) threads.push(await other.client.start(agent.name, scene([callTools(asked)])));
+  const look = () => other.client.pending({ agent: agent.name, limit: 20 });
+  const items = await until(look, (found) => new Set(found.map(({ threadId }) => threadId)).size === 2 && found.length === 12);
+  expect(items.filter(({ call }) => call?.name === 'deploy')).toHaveLength(10);
+  expect(items.filter(({ note }) => note)).toMatchObject([{ note: '4 more calls wait in this thread; its status lists them' }]);
+  for (const thread of threads) await thread.cancel();
 });
 
 test('if the search attributes are not registered, it says so and what to do', async () => {
@@ -200,7 +213,7 @@ test('if the search attributes are not registered, it says so and what to do', a
     expect(await thrownBy(look())).toMatchObject({ code: 'search-attributes-missing' });
   }
   await Promise.all([client.close(), connection.close()]);
-}, 60_000);
+});
 
 test('a workflow whose memo is not text neither hides the others nor ends a list', async () => {
   const { workflow } = rig.client.temporal;

@@ -73,7 +73,7 @@ test('after an outage a reader, a result and a request continue within three sec
   expect(all[0].value.at(-1)?.type).toBe('thread.run.completed');
   expect(all[1].value).toMatchObject({ status: 'completed', output: 'done' });
   for (const { at } of all) expect(at - back).toBeLessThan(soonMs);
-}, 60_000);
+});
 
 test('a connection that died silently is detected, and everything continues over another', async () => {
   const thread = await waiting();
@@ -88,7 +88,7 @@ test('a connection that died silently is detected, and everything continues over
   await listed;
   // 10.5 s without a word, 3 s for an answer to the question whether anybody is there, and a moment to connect again.
   expect(Math.max((await events).at, (await listed).at) - cut).toBeLessThan(20_000);
-}, 60_000);
+});
 
 test('a new connection whose bytes are dropped is replaced by another, which works', async () => {
   const thread = await waiting();
@@ -104,7 +104,7 @@ test('a new connection whose bytes are dropped is replaced by another, which wor
   );
   await proxy.heal();
   expect(await approved).toMatchObject({ accepted: true });
-}, 40_000);
+});
 
 test('a request to a thread whose workflow task fails is sent again until a worker carries the task out', async () => {
   const own = await startRig({ script, agents: [agent], address: rig.address, client: { requestTimeoutMs: 20_000 } });
@@ -122,7 +122,7 @@ test('a request to a thread whose workflow task fails is sent again until a work
   await own.addWorker();
   expect(await resumed).toMatchObject({ accepted: true });
   await thread.cancel();
-}, 60_000);
+});
 
 /** Fails workflow tasks, as a worker with other code does. */
 async function failTasks({ client, taskQueue }: Rig, tasks: number): Promise<void> {
@@ -175,7 +175,7 @@ test('a server that accepts requests and never answers counts as unreachable, to
     expect(error).toMatchObject({ name: 'LonghaulError', code: 'unreachable' });
   }
   await thread.cancel();
-}, 40_000);
+});
 
 test('if no worker is up the error says so, and requests that need none are carried out', async () => {
   const lonely = await startRig({ script, agents: [agent], address: rig.address, workers: 0, client: { requestTimeoutMs: 1_500 } });
@@ -211,4 +211,4 @@ test('after a restart of a killed server, readers and results continue where the
   const seqs = seen.flatMap((event) => ('seq' in event ? [event.seq] : []));
   expect(seqs).toEqual(seqs.map((_, i) => i + 1));
   expect(seen.at(-1)?.type).toBe('thread.run.completed');
-}, 90_000);
+});

@@ -54,13 +54,6 @@ describe('an estimate of tokens', () => {
     expect(tokensOf([{ id: 'a', role: 'assistant', content: answerParts('', [call]), attempt: 1 }])).toBe(4 + 4);
     expect(tokensOf([said('x'.repeat(400))], 2)).toBe(204);
   });
-
-  test('takes the same time for a long output as for a short one', () => {
-    const messages = [...turn(250_000), ...turn(1)];
-    const started = performance.now();
-    for (let i = 0; i < 1_000; i++) tokensOf(messages);
-    expect(performance.now() - started).toBeLessThan(500);
-  });
 });
 
 describe('the window', () => {

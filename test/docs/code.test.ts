@@ -15,7 +15,7 @@ test('the code in README and docs compiles against what the package exports', ()
   }
   expect(files.size).toBeGreaterThan(5);
   expect(compile(files)).toBe('');
-}, 60_000);
+});
 
 test('the pages that README links to exist', () => {
   const links = [...readFileSync(join(root, 'README.md'), 'utf8').matchAll(/\]\(((?:docs|examples)\/[^)]+)\)/g)].map(

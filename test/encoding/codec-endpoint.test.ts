@@ -106,7 +106,7 @@ test('payloads that become too large when they are decoded are refused, and the 
     body: { message: expect.stringMatching(/more than 134217728 bytes when they are decoded\. Send fewer/) },
   });
   expect((await post(`${url}/decode`, { payloads: [plain] })).status).toBe(200);
-}, 60_000);
+});
 
 test('an answer that can not be written as JSON is an error of that request only', async () => {
   const broken: PayloadCodec = {

@@ -57,7 +57,7 @@ beforeAll(async () => {
     await working;
     await Promise.all([connection.close(), native.close()]);
   });
-}, 60_000);
+});
 
 const messages: Message[] = Array.from({ length: 7 }, (_, i) => ({ id: `m${i}`, role: 'user', content: `message ${i}` }));
 const transcript = { epoch: 0, length: messages.length, hash: hashOf(messages), recent: messages.slice(-2).map(tokenOf) };

@@ -29,4 +29,4 @@ test('the logs of representative runs are recorded', async () => {
     const events = mode ? await collect(thread.events({ live: false })) : live;
     writeFileSync(join(folder, `${name}.jsonl`), `${events.map((event) => JSON.stringify(event)).join('\n')}\n`);
   }
-}, 120_000);
+});

@@ -21,7 +21,7 @@ beforeAll(async () => {
   usual = await startRig({ script: replyTo, agents, client });
   // Executions of a few turns each: what was carried over is read from the next one.
   short = await startRig({ script: replyTo, agents, client, worker: { continueAsNewAfter: { events: 40, bytes: 4_000_000 } } });
-}, 60_000);
+});
 
 /** The part of an event that never changes. Its message may be taken in, or be compacted, afterwards. */
 const settled = ({ seq, type, timestamp, threadId, runId }: DurableEvent) => JSON.stringify({ seq, type, timestamp, threadId, runId });
@@ -55,7 +55,6 @@ async function waiting(rig: Rig, name: string): Promise<Thread> {
   await until(
     () => thread.status(),
     ({ status }) => status === 'requires_action',
-    60_000,
   );
   return thread;
 }

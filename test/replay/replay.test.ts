@@ -17,7 +17,7 @@ const replay = (histories: { workflowId: string; history: any }[]) =>
 test('threads that began with earlier code continue with the current code: every recorded history replays', async () => {
   const report = await replay(recorded.map((file) => ({ workflowId: file, history: historyOf(file) })));
   expect(report).toEqual({ replayed: recorded.length, skipped: [], diverged: [] });
-}, 60_000);
+});
 
 test('each representative run is recorded', () => {
   const names = new Set(recorded.map(nameOf));

@@ -121,19 +121,16 @@ const waiting = (thread: Thread, count = 1) =>
   until(
     () => thread.pending(),
     (pending) => pending.length === count,
-    30_000,
   );
 const said = (thread: Thread, count: number) =>
   until(
     () => thread.messages(),
     (messages) => messages.length >= count,
-    30_000,
   );
 const idle = (thread: Thread) =>
   until(
     () => thread.status(),
     (status) => status.status === 'idle',
-    30_000,
   );
 
 /** Reads what follows the newest output. A transcript that was shortened does not tell the turn, but it has that output. */
@@ -300,7 +297,6 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
       await until(
         () => handle.describe(),
         (now) => now.runId !== runId,
-        30_000,
       );
       released.add(thread.id);
     },
@@ -393,7 +389,6 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
       await until(
         () => thread.usage(),
         ({ runs }) => runs === 2,
-        30_000,
       );
       await idle(thread);
       await thread.close();

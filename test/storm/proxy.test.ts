@@ -149,4 +149,4 @@ test('a client behind a proxy that drops every byte from the start reports withi
     code: 'unreachable',
     message: expect.stringContaining(line.address),
   });
-}, 15_000);
+});

@@ -168,7 +168,7 @@ export async function collect(events: AsyncIterable<AgentEvent>): Promise<AgentE
 }
 
 /** Retries until the condition is true. Fails with the last value. */
-export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 20_000): Promise<T> {
+export async function until<T>(look: () => Promise<T> | T, isSo: (value: T) => boolean, ms = 60_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
     const value = await look();

@@ -52,7 +52,7 @@ afterAll(async () => {
   await Promise.all(users.splice(0).map((close) => close().catch(() => undefined)));
   await Promise.all([...servers].map((server) => server.stop()));
   servers.clear();
-}, 60_000);
+});
 
 function fromSetup(name: string): string {
   const value = process.env[name];

@@ -1,5 +1,5 @@
 /** Waits for a condition, and fails with `what` if it is not true by the deadline. A check that throws counts as false. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 20_000): Promise<void> {
+export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 60_000): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   let thrown: unknown;
   do {

@@ -114,7 +114,7 @@ test('all executions of a thread that continued as new are replayed, whichever w
   expect(await replayThreads({ client: rig.client, executions: [{ workflowId: thread.id }], limit: 2, workflowBundle })).toMatchObject({
     replayed: 2,
   });
-}, 60_000);
+});
 
 test('a text that is not a history is an error that says what one is', () => {
   expect(() => historyFromJson('hello')).toThrow("The text is not a workflow's history: it is not JSON");

@@ -6,8 +6,9 @@ import fc from 'fast-check';
 import { applyPatch } from '../../src/tools/built-in/apply-patch';
 import { joinLines, splitLines } from '../../src/tools/built-in/patch/text-lines';
 import { runCases } from '../patches/run-cases';
+import { until } from '../support/until';
 import { begin, workspaceOf } from './patching';
-import { removeFolders, told, until } from './tool-host';
+import { removeFolders, told } from './tool-host';
 
 afterEach(removeFolders);
 

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { listDir } from '../../src/tools/built-in/list-dir';
 import { readFile } from '../../src/tools/built-in/read-file';
 import { writeFile } from '../../src/tools/built-in/write-file';
-import { newFolder, removeFolders, run, told, until } from './tool-host';
+import { until } from '../support/until';
+import { newFolder, removeFolders, run, told } from './tool-host';
 
 afterEach(removeFolders);
 

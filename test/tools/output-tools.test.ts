@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
 import { createShell } from '../../src/tools/built-in/shell';
@@ -198,19 +197,3 @@ describe('what can not be read', () => {
     expect((await run(tool, { ref: '../../etc/passwd', pattern: 'x' })).outcome.content).toContain('has no stored output with ref');
   });
 });
-
-test.each([
-  ['in one line that is not ASCII', Buffer.from('é'.repeat(30_000_000))],
-  ['in short lines', Buffer.alloc(60_000_000, 'a line of text\n')],
-])(
-  '60 MB %s are stored and read without stalling the worker',
-  async (_, content) => {
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
-    const ref = await stored(content);
-    for (const tool of [readOutput, readLine, grep]) await told(tool, { ref, offset: 1, limit: 40_000, pattern: 'no such text' });
-    delay.disable();
-    expect(delay.max / 1e6).toBeLessThan(700);
-  },
-  60_000,
-);

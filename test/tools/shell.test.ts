@@ -3,7 +3,8 @@ import { mkdir, readFile as readText, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createShell } from '../../src/tools/built-in/shell';
 import { createToolbox } from '../../src/tools/running/toolbox';
-import { callOf, newFolder, removeFolders, run, told, until } from './tool-host';
+import { until } from '../support/until';
+import { callOf, newFolder, removeFolders, run, told } from './tool-host';
 
 afterEach(removeFolders);
 

@@ -46,12 +46,3 @@ export async function newFolder(): Promise<string> {
 export async function removeFolders(): Promise<void> {
   await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
 }
-
-/** Waits for something to become true, and says what did not. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 20_000): Promise<void> {
-  const end = performance.now() + deadlineMs;
-  while (!(await check())) {
-    if (performance.now() > end) throw new Error(`Not within ${deadlineMs} ms: ${what}`);
-    await new Promise((next) => setTimeout(next, 10));
-  }
-}

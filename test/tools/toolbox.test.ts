@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { defineTool } from '../../src/tools/defining/define-tool';
 import { ToolFailure } from '../../src/tools/defining/tool-failure';
 import { createToolbox } from '../../src/tools/running/toolbox';
-import { callOf, hostWith, run, until } from './tool-host';
+import { until } from '../support/until';
+import { callOf, hostWith, run } from './tool-host';
 
 const anything = z.object({});
 const order = z.object({ orderId: z.string(), cents: z.number().int().positive(), tags: z.array(z.object({ a: z.string() })).optional() });

@@ -84,23 +84,19 @@ const garbage = 'Buffer.from([255, 255, 255])';
 test.each([
   ['an activity', 'completeActivityTask'],
   ['a workflow task', 'completeWorkflowActivation'],
-])(
-  'a worker whose completion of %s is refused ends its process with an error that says so',
-  async (_, method) => {
-    const change = `({ nativeWorker }) => {
+])('a worker whose completion of %s is refused ends its process with an error that says so', async (_, method) => {
+  const change = `({ nativeWorker }) => {
       const complete = nativeWorker.${method}.bind(nativeWorker);
       nativeWorker.${method} = () => complete(${garbage});
     }`;
-    const { worker, client } = await startWorker(agentsFile(patched(change, '{ shutdownGraceTime: 500 }')));
-    await client.start('greeter', 'hello');
-    expect(await ends(worker, 20_000)).toBe(1);
-    const line = worker.log().trimEnd().split('\n').at(-1);
-    expect(line).toMatch(/^The worker on task queue "process-.*" has failed and polls no more: Cannot decode Completion from buffer/);
-  },
-  60_000,
-);
+  const { worker, client } = await startWorker(agentsFile(patched(change, '{ shutdownGraceTime: 500 }')));
+  await client.start('greeter', 'hello');
+  expect(await ends(worker, 20_000)).toBe(1);
+  const line = worker.log().trimEnd().split('\n').at(-1);
+  expect(line).toMatch(/^The worker on task queue "process-.*" has failed and polls no more: Cannot decode Completion from buffer/);
+});
 
-test('a worker that stops polling without an error, and does not end, ends its process nevertheless', async () => {
+test('a worker whose last poll is never answered ends its process nevertheless, without an error', async () => {
   // As if the native half hung: it is told to stop, and no poll ever returns.
   const change = `({ nativeWorker }) => {
     nativeWorker.pollWorkflowActivation = () => new Promise(() => {});
@@ -108,9 +104,27 @@ test('a worker that stops polling without an error, and does not end, ends its p
   }`;
   const { worker } = await startWorker(agentsFile(patched(change, '{ shutdownGraceTime: 200, shutdownForceTime: 500 }')));
   worker.signal('SIGTERM');
+  expect(await ends(worker, 20_000)).toBe(0);
+  expect(worker.log()).toMatch(/did not end within 1 s of its shutdown, although nothing was running/);
+});
+
+test('a worker with a step that does not end ends its process with an error that says so', async () => {
+  const change = `({ options }) => {
+    options.activities.set('resolveAgent', () => {
+      console.log('a step has no end');
+      return new Promise(() => {});
+    });
+  }`;
+  const { worker, client } = await startWorker(agentsFile(patched(change, '{ shutdownGraceTime: 200, shutdownForceTime: 500 }')));
+  await client.start('greeter', 'hello');
+  await until(
+    () => worker.log(),
+    (log) => log.includes('a step has no end'),
+  );
+  worker.signal('SIGTERM');
   expect(await ends(worker, 20_000)).toBe(1);
-  expect(worker.log()).toMatch(/has failed and polls no more: .*shutdown/);
-}, 60_000);
+  expect(worker.log()).toMatch(/did not end within 1 s of its shutdown: steps still running: 1/);
+});
 
 test('a worker that stops without being asked ends its process with an error', async () => {
   const change = '(worker) => setTimeout(() => worker.shutdown(), 200)';
@@ -119,7 +133,7 @@ test('a worker that stops without being asked ends its process with an error', a
   );
   expect(await ends(worker, 20_000)).toBe(1);
   expect(worker.log()).toContain('stopped polling without a shutdown request');
-}, 60_000);
+});
 
 test('SIGTERM lets the running step finish, and then the process exits with 0', async () => {
   const slow = await startModelServer(() => slowly(say('One two three four five six seven eight.'), { chunkMs: 100, chunkSize: 2 }));
@@ -143,7 +157,7 @@ test('SIGTERM lets the running step finish, and then the process exits with 0', 
   expect(slow.requests).toHaveLength(1);
   await next.kill();
   await slow.stop();
-}, 60_000);
+});
 
 test('a second signal ends the process immediately, during a running step', async () => {
   const silent = await startModelServer(() => hang());
@@ -161,7 +175,7 @@ test('a second signal ends the process immediately, during a running step', asyn
   worker.signal('SIGTERM');
   expect(await ends(worker, 5_000)).toBe(143);
   await silent.stop();
-}, 60_000);
+});
 
 test('a worker whose server is unreachable logs it once, keeps trying, and still ends on SIGTERM', async () => {
   const server = await startServer();
@@ -174,7 +188,7 @@ test('a worker whose server is unreachable logs it once, keeps trying, and still
   expect(away()).toBe(1);
   worker.signal('SIGTERM');
   expect(await ends(worker, 30_000)).toBe(0);
-}, 120_000);
+});
 
 test('the health check passes while the process polls, and fails as soon as it has died', async () => {
   const { address } = sharedServer();
@@ -188,7 +202,7 @@ test('the health check passes while the process polls, and fails as soon as it h
   await worker.kill();
   // The server still lists its last polls.
   expect(await healthy()).toBe(false);
-}, 60_000);
+});
 
 test('a missing namespace is reported in one line, with the command that creates it', async () => {
   const started = startWorkerProcess({
@@ -202,7 +216,7 @@ test('a missing namespace is reported in one line, with the command that creates
   await expect(started).rejects.toThrow(
     /ended with 1:\n(?:\S+ warn: .*\n)?Temporal has no namespace "nowhere"\. Create it \("temporal operator namespace create -n nowhere"\) or set TEMPORAL_NAMESPACE\.\n$/,
   );
-}, 60_000);
+});
 
 test.each([
   [
@@ -213,15 +227,11 @@ test.each([
     { TEMPORAL_DEPLOYMENT_NAME: 'support', TEMPORAL_WORKER_BUILD_ID: '7', LONGHAUL_VERSIONING: 'PINNED' },
     /ended with 1:\nLONGHAUL_VERSIONING is "PINNED"; it must be auto-upgrade or pinned\./,
   ],
-])(
-  'a version that makes no sense is told in one line: %j',
-  async (env: Record<string, string>, words) => {
-    const { address } = sharedServer();
-    const started = startWorkerProcess({ address, taskQueue: 'none', agentsFile: agentsFile(), modelUrl: model.url, env });
-    await expect(started).rejects.toThrow(words);
-  },
-  60_000,
-);
+])('a version that makes no sense is told in one line: %j', async (env: Record<string, string>, words) => {
+  const { address } = sharedServer();
+  const started = startWorkerProcess({ address, taskQueue: 'none', agentsFile: agentsFile(), modelUrl: model.url, env });
+  await expect(started).rejects.toThrow(words);
+});
 
 test('a worker process reports its version, and gets the threads of that version once it is current', async () => {
   const { address, namespace } = sharedServer();
@@ -235,12 +245,11 @@ test('a worker process reports its version, and gets the threads of that version
   await until(
     () => workflowService.setWorkerDeploymentCurrentVersion({ namespace, deploymentName, buildId: '7' }).catch(() => undefined),
     (answer) => answer !== undefined,
-    30_000,
   );
   expect((await (await client.start('greeter', 'hello')).result()).output).toBe('Hello.');
   worker.signal('SIGTERM');
   expect(await ends(worker, 20_000)).toBe(0);
-}, 120_000);
+});
 
 test('a worker without a task queue polls the one that clients with the same environment use', async () => {
   Runtime.install({ logger: new DefaultLogger('ERROR') });

@@ -96,7 +96,6 @@ async function startWaiting(rig: Rig) {
   const { pending } = await until(
     () => thread.status(),
     ({ status }) => status === 'requires_action',
-    30_000,
   );
   return { thread, callId: pending[0]?.toolCallId ?? '' };
 }
@@ -117,7 +116,7 @@ test('a pinned thread stays with its version until it ends, with code that the n
   await add('1');
   await thread.approve(callId, { by: 'dana' });
   expect((await thread.result()).output).toBe('Done with the tool of version 1.');
-}, 120_000);
+});
 
 test('an auto-upgrade thread continues with the current version, whose changes are guarded by patched', async () => {
   const { rig, add, makeCurrent } = await startVersions('auto-upgrade');
@@ -130,7 +129,7 @@ test('an auto-upgrade thread continues with the current version, whose changes a
   await thread.approve(callId, { by: 'dana' });
   expect((await thread.result()).output).toBe('Done with the tool of version 2.');
   expect(await outputOf(rig, 'fresh')).toBe('Version 2.');
-}, 120_000);
+});
 
 test('a run whose agent only the next version has waits until that version is current, and needs no retry', async () => {
   const { rig, add, makeCurrent } = await startVersions('auto-upgrade');
@@ -140,12 +139,11 @@ test('a run whose agent only the next version has waits until that version is cu
   await until(
     () => thread.status(),
     ({ status }) => status === 'queued',
-    30_000,
   );
   await add('2');
   await makeCurrent('2');
   expect((await thread.result()).output).toBe('Version 2.');
-}, 120_000);
+});
 
 test.each([
   [{ name: '', buildId: '1' }, /deployment\.name must be a non-empty string/],

@@ -137,7 +137,7 @@ test('at most a hundred calls run in the background at the same time; the model 
   await thread.cancel();
   const told = await story(thread);
   expect(ofType(told, 'agent.tool.background.completed').map(({ data }) => data.status)).toEqual(Array(100).fill('cancelled'));
-}, 60_000);
+});
 
 test('only a thread can start the workflow of a background call: nobody runs a tool without its approval that way', async () => {
   const call = { id: 'call_1', name: 'report', arguments: '{}' };

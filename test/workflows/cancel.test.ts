@@ -286,4 +286,4 @@ test('a cancel reaches a step of the same process long before its next heartbeat
   await Promise.all([answering.cancel(), calling.cancel()]);
   await Promise.all([expectCancelled(answering), expectCancelled(calling)]);
   expect(await requestsOf(lone, input)[0]?.closed).toBe('by-client');
-}, 20_000);
+});

@@ -144,7 +144,7 @@ test('[A117] a run that is paused, before a model call or between tools, continu
     ({ status, messages }) => status === 'idle' && messages === 4,
   );
   await talk.thread.close();
-}, 60_000);
+});
 
 test('[A117] a suspended run continues with its reply', async () => {
   const said = scene(({ body, turn }) => (turn === 0 ? callTools([does('mail', 1)]) : say(body.tools ? 'thanks' : 'I wait.')));

@@ -85,4 +85,4 @@ test('a signal after a deadline that passed while no worker was up is late, unle
   expect(ofMailed?.at(-1)).toMatchObject({ type: 'thread.run.expired', data: { reason: 'suspended' } });
   expect(rejected(ofMailed)).toEqual([expect.stringMatching(/^sendMessage: a reply to "mail-.*" was waited for until .*Z/)]);
   expect(paid).toEqual([askedOn.id]);
-}, 90_000);
+});

@@ -58,7 +58,7 @@ test('a query that reaches a worker before the newest events shows none of them:
   const recorded = { workflowId: threads[0]?.id ?? '', history: history as History };
   const { replayed, diverged } = await replayHistories([recorded], { workflowBundle: { codePath: workflowBundlePath() } });
   expect({ replayed, diverged }).toEqual({ replayed: 1, diverged: [] });
-}, 60_000);
+});
 
 test('events of a task that another worker began and lost are never shown: the log has the times of the recorded task', async () => {
   const { rig, threads, handles } = await resting('lost');
@@ -76,7 +76,7 @@ test('events of a task that another worker began and lost are never shown: the l
   await rig.workers[1]?.stop();
   await rig.addWorker();
   expect(await logs()).toEqual(told);
-}, 60_000);
+});
 
 /** Takes workflow tasks as a worker would that is killed while it works on them. Queries that come to it are lost as well. */
 async function takeAndLose({ client, taskQueue }: Rig, tasks: number): Promise<void> {

@@ -34,7 +34,6 @@ test('a once tool whose task reaches a frozen worker does not begin there after 
   await until(
     () => thread.pending(),
     (pending) => pending.length === 1,
-    30_000,
   );
   // Its open polls take the task.
   steps.signal('SIGSTOP');
@@ -43,7 +42,6 @@ test('a once tool whose task reaches a frozen worker does not begin there after 
     const told = await until(
       () => thread.messages(),
       (messages) => messages.some(({ role }) => role === 'tool'),
-      60_000,
     );
     expect(told.find(({ role }) => role === 'tool')).toMatchObject({ content: expect.stringContaining('the worker was lost') });
   } finally {
@@ -52,7 +50,7 @@ test('a once tool whose task reaches a frozen worker does not begin there after 
   // The thawed worker works: it makes the call that follows, behind the one it took in its sleep.
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
   expect(existsSync(join(workspace, 'paid'))).toBe(false);
-}, 120_000);
+});
 
 test('[A98] a cancel reaches a step in another process with its next heartbeat', async () => {
   const { rig, startSteps } = await apart();
@@ -62,12 +60,11 @@ test('[A98] a cancel reaches a step in another process with its next heartbeat',
   await until(
     () => requestsOf(rig, input).length,
     (n) => n === 1,
-    30_000,
   );
   await thread.cancel();
   expect(await requestsOf(rig, input)[0]?.closed).toBe('by-client');
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.cancelled');
-}, 60_000);
+});
 
 test('if the latency to the server is longer than the heartbeat timeout, a run ends nevertheless, with few wasted model calls', async () => {
   const near = await startRig({ script, agents: [paying], workers: 0 });
@@ -80,4 +77,4 @@ test('if the latency to the server is longer than the heartbeat timeout, a run e
   const thread = await near.client.start(paying, input, { taskQueue: far.taskQueue });
   expect((await story(thread)).at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
   expect(requestsOf(far, input).length).toBeLessThanOrEqual(2);
-}, 180_000);
+});

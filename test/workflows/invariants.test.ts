@@ -220,4 +220,4 @@ test('[B43][B46] whatever the model answers and people do, at any moment: calls 
     }),
     { numRuns: rounds(1), endOnFailure: true, seed },
   );
-}, 150_000);
+});

@@ -23,4 +23,4 @@ test('[B189] a worker killed in each kind of step loses no turn, repeats no "onc
   }
   second.signal('SIGTERM');
   expect(await second.exited).toBe(0);
-}, 150_000);
+});

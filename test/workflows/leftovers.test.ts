@@ -53,4 +53,4 @@ test('outputs that are too large to be carried over together are shortened for t
   expect(events.some((event) => event.type === 'thread.context.compacted')).toBe(true);
   const outputs = events.flatMap((event) => (event.type === 'agent.tool.execution.completed' ? [String(event.data.output).length] : []));
   expect(outputs).toEqual([1_200_001, 1_200_001]);
-}, 60_000);
+});

@@ -14,7 +14,7 @@ beforeAll(async () => {
     agents: [defineAgent({ name: 'clerk', model: 'openai/scripted', instructions: 'Work.', tools: [own] })],
     script,
   });
-}, 60_000);
+});
 
 const offered = (input: string) => requestsOf(rig, input).map(({ body }) => body.tools?.map((tool) => tool.function.name) ?? []);
 const results = (input: string) => (requestsOf(rig, input).at(-1)?.body.messages ?? []).filter(({ role }) => role === 'tool').map(textOf);

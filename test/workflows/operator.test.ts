@@ -50,5 +50,4 @@ test.each([
     expect(ofType(told, 'agent.tool.execution.completed').map(({ data }) => data.status)).toEqual([status]);
     expect(begun.filter((one) => one === id)).toHaveLength(times);
   },
-  60_000,
 );

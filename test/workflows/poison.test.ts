@@ -110,7 +110,6 @@ const atRest = (thread: Thread) =>
   until(
     () => thread.status(),
     ({ status }) => status === 'idle' || status === 'requires_action',
-    60_000,
   );
 
 /** A request of the right shape with something hostile in one of its fields. */
@@ -351,7 +350,6 @@ async function ordinary(thread: Thread): Promise<void> {
       return isIdle();
     },
     (idle) => idle,
-    60_000,
   );
   if (!(await isOpen())) return;
   try {

@@ -91,4 +91,4 @@ test('[A117][B180] a run that waits for a person, a reply or a resume survives t
 
   second.signal('SIGTERM');
   expect(await second.exited).toBe(0);
-}, 90_000);
+});

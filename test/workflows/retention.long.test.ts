@@ -63,11 +63,11 @@ test('a reopened conversation goes on when the execution that it reopened is del
   expect(await thread.result()).toMatchObject({ output: 'Two.', runs: 2 });
   expect(await thread.audit()).toMatchObject({ truncated: true });
   await thread.close();
-}, 180_000);
+});
 
 test('a closed conversation that the server has deleted does not exist any more: it is neither read nor reopened', async () => {
   const { thread, execution } = await closed();
   await deleted(thread, execution);
   expect(await thrownBy(rig.client.reopen(thread.id))).toMatchObject({ code: 'thread-not-found' });
   expect(await thrownBy(thread.result())).toMatchObject({ code: 'thread-not-found' });
-}, 180_000);
+});

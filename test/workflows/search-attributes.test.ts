@@ -55,7 +55,7 @@ test('if a namespace has no room for the search attributes, threads run without 
   await rig.addWorker({ namespace, agents: [plain('later')] });
   expect(await waits.result()).toMatchObject({ status: 'completed', output: 'Hello.' });
   await Promise.all([client.close(), connection.close(), native.close()]);
-}, 60_000);
+});
 
 test('registration happens once, by the first worker, and can be repeated', async () => {
   const server = await startServer();

@@ -50,7 +50,7 @@ test('[B183] a thread that completed, was cancelled or failed is complete on the
     expect((await collect(thread.events())).filter(isDurable)).toEqual(seen[i]?.events);
     expect(await thread.messages()).toEqual(seen[i]?.messages);
   }
-}, 60_000);
+});
 
 test('[B184] a thread that is continued has the current instructions and one reminder of what changed, however often it is continued', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
@@ -82,7 +82,7 @@ test('[B184] a thread that is continued has the current instructions and one rem
     ).not.toContain('reminder');
   }
   expect(roles(await thread.messages())).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant']);
-}, 60_000);
+});
 
 test('[A106] a run continues while it is queued, in progress or requires action; completed, failed, cancelled or at its limit it does not', async () => {
   const rig = await startRig({ script, agents: [shop('one')], workers: 0 });
@@ -126,7 +126,7 @@ test('[A106] a run continues while it is queued, in progress or requires action;
     }
     expect((await collect(thread.events())).filter(isDurable)).toEqual(before);
   }
-}, 90_000);
+});
 
 test('[A106] a waiting run continues; one that has ended never does, whatever it is sent', async () => {
   const rig = await startRig({ script, agents: [shop('one')] });
@@ -153,4 +153,4 @@ test('[A106] a waiting run continues; one that has ended never does, whatever it
   }
   expect((await conversation.status()).status).toBe('idle');
   expect((await collect(conversation.events())).at(-1)).toEqual(end);
-}, 60_000);
+});

@@ -215,4 +215,4 @@ test('a reply to a suspended thread of many turns is in the next request, comple
   const last = await until(requests, (all) => all.length === 15);
   expect(last.at(-1)?.body.messages).toHaveLength(2 + 2 * 13 + 1);
   expect((await story(thread)).at(-1)?.type).toBe('thread.run.completed');
-}, 60_000);
+});

@@ -1,5 +1,5 @@
 import { bounds } from '../../../src/core/bounds';
-import { until } from '../tool-host';
+import { until } from '../../support/until';
 import { endHosts, mcpHost, script } from './mcp-host';
 
 afterEach(endHosts);

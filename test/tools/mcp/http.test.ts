@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { until } from '../tool-host';
+import { until } from '../../support/until';
 import { endHosts, mcpHost } from './mcp-host';
 
 interface Scripted {

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { textOf } from '../../../src/core/message';
-import { newFolder, removeFolders, until } from '../tool-host';
+import { until } from '../../support/until';
+import { newFolder, removeFolders } from '../tool-host';
 import { endHosts, mcpHost, reference, script } from './mcp-host';
 
 afterEach(async () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
   };
   const tools = await openApiTools({ document, credentials: ({ threadId, scheme }) => `${secret}-${scheme}-${threadId}` });
   rig = await startRig({ script, agents: [defineAgent({ name: 'keeper', model: 'openai/scripted', instructions: 'Work.', tools })] });
-}, 60_000);
+});
 
 afterAll(stopServers);
 
