@@ -1,4 +1,5 @@
 import type { Activities } from '../contract/activities';
+import { archiveMessages } from './archive-messages';
 import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
@@ -27,6 +28,7 @@ export function createActivities(deps: ActivityDependencies): Activities {
     checkArguments: checkArguments(deps),
     verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
+    archiveMessages: archiveMessages(deps),
     awaitCall,
     readClosed,
     requestCancel,

@@ -12,7 +12,7 @@ import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
 import { callToSign } from './call-to-sign';
-import { checkedStatus } from './checked-answers';
+import { checkedStatus, mustLead } from './checked-answers';
 import { LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
@@ -209,6 +209,7 @@ export class Thread {
       const page: MessagesPage = await this.#read('messages', queries.messages, { from });
       all.push(...page.messages);
       if (!page.more) return all;
+      mustLead(this.id, 'messages', page, from);
       from = page.next;
     }
   }
@@ -287,7 +288,10 @@ export class Thread {
     return this.#decide({ name: 'approve', content: { ...decision, ...(digest !== undefined && { expect: digest }) } }, method, shown);
   }
 
-  /** With a signer, the request is signed for the current run and for the call that was shown, or for the one that waits now if none is given. */
+  /**
+   * With a signer, the request is signed for the current run and for the call that was shown, or for the one that waits now if none is given. A
+   * signature for something else that was shown, such as a limit, names no call, and so approves none.
+   */
   async #decideOnce(request: SignableRequest, method: string = request.name, shown?: PendingCall): Promise<Receipt> {
     const { name, content } = request;
     const { signer } = this.client.options;

@@ -26,12 +26,21 @@ export interface Activities {
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Stores rules of a decision for all threads of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[]; signed?: Attestation }): Promise<void>;
+  /** Stores the text of messages that are about to leave the transcript. Returns its reference, if it was stored. */
+  archiveMessages(request: ArchiveRequest): Promise<{ ref?: string }>;
   /** Waits for the end of a background call that runs in a workflow of its own. */
   awaitCall(request: { workflowId: string }): Promise<BackgroundEnd>;
   /** Reads what a closed execution of this thread passes on. Fails with `NotReopenable` if it can't be reopened. */
   readClosed(request: { execution: string }): Promise<ClosedThread>;
   /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
+}
+
+export interface ArchiveRequest {
+  agent: string;
+  transcript: TranscriptRef;
+  /** Positions in the transcript: each range from the first on, up to and without the second. */
+  ranges: [from: number, end: number][];
 }
 
 /** How a background call ended. `lost`: without an outcome, and why. */

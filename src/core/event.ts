@@ -176,7 +176,7 @@ export interface DurableEventData {
     bytes: number;
     /** The message that replaced the dropped ones, if a model summarized them. */
     summary?: UserMessage;
-    /** The reference of the stored text of what the summary replaced, with which the model can read and search it. */
+    /** The reference of the stored text of what was replaced or dropped, with which the model can read and search it. */
     archiveRef?: string;
     /** What the summary cost. */
     spent?: SpentOnCall;

@@ -289,10 +289,10 @@ function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.co
   // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
   if (run) run.context = context?.measured ? sizeAfter(state) : Math.round(run.context * Math.min(1, data.bytes / before));
   state.epoch += 1;
-  if (!data.summary) return;
-  const { backOff: _, ...rest } = context ?? {};
+  if (!data.summary && !data.archiveRef) return;
+  const { backOff, ...rest } = context ?? {};
   const archives = data.archiveRef ? archivesWith(context, data.archiveRef) : context?.archives;
-  state.context = { ...rest, ...(retained && { retained }), ...(archives && { archives }) };
+  state.context = { ...rest, ...(backOff && !data.summary && { backOff }), ...(retained && { retained }), ...(archives && { archives }) };
 }
 
 /** Keeps the messages that a compaction replaces, for readers. */

@@ -74,6 +74,13 @@ export const awaitCallOptions: ActivityOptions = {
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 };
 
+/** The store bounds itself. What can't be stored within this time is dropped all the same: the run waits. */
+export const archiveMessagesOptions: ActivityOptions = {
+  startToCloseTimeout: '20s',
+  scheduleToCloseTimeout: '60s',
+  retry: { initialInterval: '200ms', maximumAttempts: 3 },
+};
+
 export const rememberRulesOptions: ActivityOptions = {
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', maximumAttempts: 5 },

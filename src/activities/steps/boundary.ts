@@ -23,6 +23,7 @@ const results: { [N in keyof Activities]: { what: string; remedy: string; max: n
   verifyDecision: { what: "The verifier's answer", remedy: 'name fewer groups', max: bounds.askBytes },
   runHooks: { what: "The hooks' answer", remedy: 'return less', max: bounds.resultBytes },
   rememberRules: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },
+  archiveMessages: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },
   awaitCall: { what: "The tool's result", remedy: 'return less, or a reference to it', max: bounds.resultBytes + 1_000 },
   readClosed: { what: 'The state of the closed thread', remedy: 'start a new thread', max: bounds.carriedBytes },
   requestCancel: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },

@@ -53,13 +53,13 @@ export async function approve(
     // A call with another digest is not printed, because its approval is refused.
     const isShown = pending && (expect === undefined || expect === pending.digest);
     if (isShown) note(aboutTo(threadId, pending, { edited, more, remember }));
-    const shown = isShown ? (pending.digest ? pending : undefined) : (expect ?? nothingShown);
+    const shown = isShown ? pending : (expect ?? nothingShown);
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
       ...(remember && { remember }),
       ...(more && { more }),
-      ...(shown !== undefined && { expect: shown }),
+      expect: shown,
     });
     const { by } = decision;
     const open = by ? await openAfter(thread, call) : undefined;
