@@ -12,6 +12,31 @@ test.each(['many', 'growing'])('of a list with %s tools a bounded number is offe
   expect(warnings).toEqual([expect.stringContaining('lists more tools than are offered')]);
 });
 
+test.each([
+  ['tooMany', `more than ${bounds.mcpCheckedValues} values outside of schemas`],
+  ['values', `more than ${bounds.mcpMessageBytes} bytes or ${bounds.mcpMessageValues} values`],
+])('a list with too many values is refused before it is checked: %s', async (how, why) => {
+  const { names, warnings } = hostile(how);
+  expect(await names()).toEqual(['it__connect']);
+  expect(warnings).toEqual([expect.stringMatching(`^The MCP server 'it' can't be reached: it sent .*${why}`)]);
+});
+
+test.each([
+  ['lineBreaks', 'lines that are no messages within 10 s'],
+  ['messages', `more than ${bounds.mcpMessages} messages within 10 s`],
+  ['requests', `it has not taken ${bounds.mcpOpenAnswers} answers to its requests`],
+  ['longId', `method or id has more than ${bounds.callIdChars} characters`],
+  ['blocks', `more than ${bounds.mcpCheckedValues} values outside of schemas`],
+])('a server that sends too much is ended, and its call fails: %s', async (how, why) => {
+  const { told } = hostile(how);
+  expect(await told('it__call')).toMatch(new RegExp(`was lost during the call, which may have been carried out or not: .*${why}`));
+});
+
+test('structured content may have more values', async () => {
+  const { told } = hostile('structured');
+  expect(await told('it__call')).toMatch(/^\{"rows":\[0,0,/);
+});
+
 test('a list without end is not read without end', async () => {
   const { names, warnings } = hostile('endless');
   expect(await names()).toEqual([]);
