@@ -80,7 +80,7 @@ export class ServerTools {
           await this.#connection.drop(session);
           throw new McpUnavailableError(this.name, this.#credentials.safeMessage(messageOfThrown(error)), '');
         });
-      const { tools, leftOut } = mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool));
+      const { tools, leftOut } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool));
       this.#readAt = performance.now();
       this.#tools = Object.freeze(tools);
       if (isCut) this.warn(`The MCP server '${this.name}' lists more tools than are offered; choose those that are needed with only.`);
