@@ -42,6 +42,13 @@ export const bounds = {
 
   /** One message of an MCP server, and one answer of it over HTTP. */
   mcpMessageBytes: 16_000_000,
+  /** The values in it, objects and lists included. Parsing a message of many small values blocks the worker for seconds. */
+  mcpMessageValues: 100_000,
+  /** Those outside of schemas and structured content. The SDK checks each of them, and describes each that is wrong. */
+  mcpCheckedValues: 10_000,
+  /** Messages and other lines of an MCP server within ten seconds, and answers to its requests that it has not taken yet. */
+  mcpMessages: 10_000,
+  mcpOpenAnswers: 100,
   /** Tools of one MCP server that are offered, and pages of its list that are read. */
   mcpTools: 250,
   mcpListPages: 100,

@@ -19,7 +19,7 @@ export class McpUnavailableError extends Error {
   override readonly name = 'McpUnavailableError';
 
   constructor(server: string, why: string, next: string) {
-    super(`The MCP server '${server}' can't be reached: ${why}.${next === '' ? '' : ` ${next}`}`);
+    super(`The MCP server '${server}' can't be reached: ${shortText(why, whyChars)}.${next === '' ? '' : ` ${next}`}`);
   }
 }
 
@@ -92,7 +92,7 @@ export class McpConnection {
 
   #failed(why: string): void {
     this.#failures += 1;
-    this.#why = shortText(this.credentials.safeMessage(why), whyChars);
+    this.#why = this.credentials.safeMessage(why);
     this.#notBefore = performance.now() + Math.min(longestWaitMs, firstWaitMs * 2 ** (this.#failures - 1));
   }
 }

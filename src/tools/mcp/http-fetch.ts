@@ -1,9 +1,14 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
 import type { Credentials } from './credentials';
+import { ValueCount } from './value-count';
 
-/** `fetch` that sends the credentials, refreshes them once if the server refuses them (401), and reads no more than a bounded answer. */
-export function httpFetch(credentials: Credentials): FetchLike {
+/**
+ * `fetch` that sends the credentials, refreshes them once if the server refuses them (401), and reads no more than a bounded answer. `onExcess`: an
+ * answer exceeds a limit.
+ */
+export function httpFetch(credentials: Credentials, onExcess: (why: string) => void): FetchLike {
+  const bounded = (response: Response) => boundedResponse(response, onExcess);
   return async (url, init) => {
     const sent = await credentials.headers();
     const response = await fetch(url, withHeaders(init, sent));
@@ -19,16 +24,19 @@ function withHeaders(init: RequestInit | undefined, more: Record<string, string>
   return { ...init, headers };
 }
 
-function bounded(response: Response): Response {
+function boundedResponse(response: Response, onExcess: (why: string) => void): Response {
   const { body, status, statusText, headers } = response;
   if (!body) return response;
   let bytes = 0;
+  const values = new ValueCount(bounds.mcpMessageValues);
   const counted = body.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         bytes += chunk.byteLength;
-        if (bytes > bounds.mcpMessageBytes) controller.error(new Error(`it sent an answer of more than ${bounds.mcpMessageBytes} bytes`));
-        else controller.enqueue(chunk);
+        if (bytes <= bounds.mcpMessageBytes && values.add(chunk)) return controller.enqueue(chunk);
+        const why = `it sent an answer of more than ${bounds.mcpMessageBytes} bytes or ${bounds.mcpMessageValues} values`;
+        controller.error(new Error(why));
+        onExcess(why);
       },
     }),
   );

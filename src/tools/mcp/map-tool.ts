@@ -1,3 +1,4 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
 import { isObject } from '../../core/json';
@@ -18,21 +19,24 @@ export interface MappedTools {
 }
 
 /** Makes tools of a server's list. The author of the list is not trusted: its texts are bounded, its schemas are only compiled in the bounded thread. */
-export function mapTools(
+export async function mapTools(
   server: string,
   options: McpServer,
   listed: readonly McpTool[],
   executeOf: (tool: McpTool) => Tool['execute'],
-): MappedTools {
+): Promise<MappedTools> {
   const byName = new Map<string, Tool>();
   const leftOut: string[] = [];
   for (const tool of listed) {
-    const name = toolName(server, tool.name);
+    // Cleaning one tool's texts may take a tenth of a second.
+    await otherWork();
     try {
+      if (tool.name.length > bounds.nameChars) throw new Error(`its name has more than ${bounds.nameChars} characters`);
+      const name = toolName(server, tool.name);
       if (byName.has(name)) throw new Error('another one has the same name');
       byName.set(name, mapTool(name, server, options, tool, executeOf(tool)));
     } catch (error) {
-      leftOut.push(`'${shortText(printable(tool.name), 100)}': ${shortText(String((error as Error).message), 300)}`);
+      leftOut.push(`'${shown(tool.name, 100)}': ${shown(String((error as Error).message), 300)}`);
     }
   }
   return { tools: [...byName.values()], leftOut };
@@ -76,10 +80,16 @@ function shown(text: string, max: number): string {
 
 function cleanSchema(schema: object, refuse: (problem: string) => Error): Record<string, unknown> {
   if (isDeeperThan(schema, bounds.jsonDepth)) throw refuse(`is nested deeper than ${bounds.jsonDepth} levels`);
+  checkChars(schema, refuse);
   const clean = cleaned(schema) as Record<string, unknown>;
-  const chars = JSON.stringify(clean).length;
-  if (chars > bounds.mcpSchemaChars) throw refuse(`has ${chars} characters; at most ${bounds.mcpSchemaChars} are sent to models`);
+  // Hidden characters are longer when they are shown.
+  checkChars(clean, refuse);
   return clean;
+}
+
+function checkChars(schema: object, refuse: (problem: string) => Error): void {
+  const chars = JSON.stringify(schema).length;
+  if (chars > bounds.mcpSchemaChars) throw refuse(`has ${chars} characters; at most ${bounds.mcpSchemaChars} are sent to models`);
 }
 
 /** Keywords whose values are words for people, and those whose values are data, which must stay as they are. */

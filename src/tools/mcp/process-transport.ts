@@ -1,13 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deserializeMessage, type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
+import { deserializeMessage, type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
 import { grownText } from '../../core/text';
 import { CommandProcesses } from '../built-in/command-processes';
 import { commandEnvironment } from '../built-in/shell-environment';
 import { watched } from '../built-in/watcher';
+import type { EndableTransport } from './bounded-transport';
 import { Lines } from './lines';
 import type { McpProcess } from './options';
+import { Rate } from './rate';
 
 /** Replaces itself by the server. */
 const launcher = `${watched}
@@ -27,18 +29,23 @@ const keptErrorChars = 2_000;
  * those that left the group (see `CommandProcesses`). The SDK's own transport ends only the process that it started, which for `npx` is not the
  * server.
  */
-export class ProcessTransport implements Transport {
+export class ProcessTransport implements EndableTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   readonly #processes = new CommandProcesses();
-  readonly #lines = new Lines(bounds.mcpMessageBytes);
+  readonly #lines = new Lines(bounds.mcpMessageBytes, bounds.mcpMessageValues);
+  readonly #others = new Rate(bounds.mcpMessages);
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #said = '';
   #how = '';
 
-  constructor(private readonly server: McpProcess) {}
+  constructor(
+    private readonly server: McpProcess,
+    /** The server exceeds a limit. */
+    private readonly onExcess: (why: string) => void,
+  ) {}
 
   /** How the server has ended, and what it last wrote to stderr; empty while it runs. */
   get lastWords(): string {
@@ -79,6 +86,7 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const { stdin } = this.#child ?? {};
     return new Promise((sent, failed) => {
+      if (stdin && stdin.writableLength > bounds.mcpMessageBytes) this.onExcess('it does not read what it is sent');
       if (!stdin?.writable) failed(new Error(this.lastWords || 'the connection is closed'));
       else stdin.write(serializeMessage(message), (error) => (error ? failed(error) : sent()));
     });
@@ -97,16 +105,19 @@ export class ProcessTransport implements Transport {
     return this.#ended;
   }
 
+  kill(): void {
+    if (!this.#child) return;
+    for (const pipe of this.#child.stdio) pipe?.destroy();
+    signalGroup(this.#child, 'SIGKILL');
+  }
+
   #take(chunk: Buffer): void {
     const lines = this.#lines.add(chunk);
-    if (!lines) {
-      this.#said = `it sent a message of more than ${bounds.mcpMessageBytes} bytes`;
-      if (this.#child) signalGroup(this.#child, 'SIGKILL');
-      return;
-    }
+    if (!lines) return this.onExcess(`it sent a message of more than ${bounds.mcpMessageBytes} bytes or ${bounds.mcpMessageValues} values`);
     for (const line of lines) {
       const message = messageOf(line);
       if (message) this.onmessage?.(message);
+      else if (!this.#others.add()) return this.onExcess(`it wrote more than ${bounds.mcpMessages} lines that are no messages within 10 s`);
     }
   }
 

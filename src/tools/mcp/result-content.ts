@@ -12,9 +12,12 @@ export function resultContent({ content, structuredContent }: CallToolResult, wi
   return clean.length === 1 && clean[0]?.type === 'text' ? clean[0].text : clean;
 }
 
+/** How many texts are compared with structured content. Each comparison may take as long as both are. */
+const comparedTexts = 10;
+
 /** Servers also write structured content as text, for clients that don't know it: as JSON, or its only values as they are. */
 function saysTheSame(parts: readonly Part[], structured: unknown): boolean {
-  const texts = parts.flatMap((part) => (part.type === 'text' ? part.text : []));
+  const texts = parts.flatMap((part) => (part.type === 'text' ? part.text : [])).slice(0, comparedTexts);
   return (
     Object.values(structured ?? {}).every((value) => texts.includes(value)) ||
     texts.some((text) => isDeepStrictEqual(parseObject(text), structured))

@@ -3,7 +3,7 @@ import { messageOfThrown } from '../../core/thrown';
 import type { Tool } from '../defining/define-tool';
 import type { ToolsWanted } from '../defining/tool-provider';
 import { callTool } from './call-tool';
-import { McpConnection } from './connection';
+import { McpConnection, McpUnavailableError } from './connection';
 import { Credentials } from './credentials';
 import { mapTools } from './map-tool';
 import { defaultStartTimeoutMs, isProcess, type McpServer } from './options';
@@ -78,16 +78,16 @@ export class ServerTools {
         .list((name) => !only || only.includes(name))
         .catch(async (error: unknown) => {
           await this.#connection.drop(session);
-          throw error;
+          throw new McpUnavailableError(this.name, this.#credentials.safeMessage(messageOfThrown(error)), '');
         });
-      const { tools, leftOut } = mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool));
+      const { tools, leftOut } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool));
       this.#readAt = performance.now();
       this.#tools = Object.freeze(tools);
       if (isCut) this.warn(`The MCP server '${this.name}' lists more tools than are offered; choose those that are needed with only.`);
       if (leftOut.length > 0) this.warn(`Tools of the MCP server '${this.name}' are left out: ${leftOut.slice(0, 10).join('; ')}.`);
     } catch (error) {
       this.#isStale = true;
-      this.#why = this.#credentials.safeMessage(messageOfThrown(error));
+      this.#why = messageOfThrown(error);
       if (!this.#hasTried) this.warn(this.#why);
     } finally {
       this.#hasTried = true;

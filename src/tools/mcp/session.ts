@@ -1,13 +1,8 @@
-import {
-  type CallToolResult,
-  Client,
-  type Tool as McpTool,
-  StreamableHTTPClientTransport,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import { type CallToolResult, Client, type Tool as McpTool, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
 import { longestTimeoutMs, type ToolContext } from '../defining/define-tool';
 import { errorFacts } from '../defining/thrown';
+import { BoundedTransport, type EndableTransport } from './bounded-transport';
 import type { Credentials } from './credentials';
 import { httpFetch } from './http-fetch';
 import { isProcess, type McpServer } from './options';
@@ -43,7 +38,14 @@ const farewellMs = 1_000;
 /** Starts or reaches a server. Rejects if it does not answer in time. */
 export async function openSession(server: McpServer, options: SessionOptions): Promise<McpSession> {
   const { startTimeoutMs: timeout, credentials, onChange, onClose } = options;
-  const transport = isProcess(server) ? new ProcessTransport(server) : httpTransport(server.url, credentials);
+  const onExcess = (why: string) => transport.end(why);
+  const inner = isProcess(server) ? new ProcessTransport(server, onExcess) : httpTransport(server.url, credentials, onExcess);
+  const transport: BoundedTransport = new BoundedTransport(inner);
+  const lastWords = () => transport.whyEnded || (inner instanceof ProcessTransport ? inner.lastWords : '');
+  /** The SDK only says that the connection was closed. */
+  const whyEnded = (error: unknown) => {
+    throw transport.whyEnded === '' ? error : new Error(transport.whyEnded);
+  };
   const client = new Client(
     { name: 'longhaul', version: '1' },
     {
@@ -54,42 +56,61 @@ export async function openSession(server: McpServer, options: SessionOptions): P
       jsonSchemaValidator: { getValidator: () => (value: unknown) => ({ valid: true, data: value as never, errorMessage: undefined }) },
     },
   );
-  client.onclose = () => onClose(lastWords(transport));
+  client.onclose = () => onClose(lastWords());
   try {
     await client.connect(transport, { timeout });
   } catch (error) {
     await client.close().catch(() => undefined);
     await transport.close().catch(() => undefined);
-    const words = lastWords(transport);
+    whyEnded(error);
+    const words = lastWords();
     throw words === '' ? error : new Error(`${errorFacts(error).message}; ${words}`);
   }
   return {
-    list: (isWanted) => listTools(client, isWanted, timeout),
+    list: (isWanted) => listTools(client, isWanted, timeout).catch(whyEnded),
     // The schema of the output is left out, because the SDK would check the result with it.
     call: ({ outputSchema: _, ...tool }, args, { signal, progress }) =>
-      client.callTool(
-        { name: tool.name, arguments: args },
-        {
-          signal,
-          // The signal has the tool's timeout.
-          timeout: longestTimeoutMs,
-          toolDefinition: tool,
-          onprogress: ({ message, progress: done, total }) => progress(progressWords(done, total, message)),
-        },
-      ),
+      client
+        .callTool(
+          { name: tool.name, arguments: args },
+          {
+            signal,
+            // The signal has the tool's timeout.
+            timeout: longestTimeoutMs,
+            toolDefinition: tool,
+            onprogress: ({ message, progress: done, total }) => progress(progressWords(done, total, message)),
+          },
+        )
+        .catch(whyEnded),
     async close() {
       client.onclose = undefined;
-      if (transport instanceof StreamableHTTPClientTransport) await within(farewellMs, transport.terminateSession());
+      if (inner instanceof StreamableHTTPClientTransport) await within(farewellMs, inner.terminateSession());
       await client.close();
     },
   };
 }
 
-function httpTransport(url: string | URL, credentials: Credentials): StreamableHTTPClientTransport {
-  return new StreamableHTTPClientTransport(new URL(url), {
-    fetch: httpFetch(credentials),
-    reconnectionOptions: { initialReconnectionDelay: 1_000, maxReconnectionDelay: 30_000, reconnectionDelayGrowFactor: 2, maxRetries: 5 },
+function httpTransport(url: string | URL, credentials: Credentials, onExcess: (why: string) => void): EndableTransport {
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    fetch: httpFetch(credentials, onExcess),
+    reconnectionOptions: {
+      initialReconnectionDelay: soonestMs,
+      maxReconnectionDelay: latestMs,
+      reconnectionDelayGrowFactor: 2,
+      maxRetries: 5,
+    },
+    reconnectionScheduler: reconnectLater,
   });
+  return Object.assign(transport, { kill: () => void transport.close() });
+}
+
+/** When a stream of a server over HTTP is opened again: not as soon as the server asks for, which may be immediately. */
+const soonestMs = 1_000;
+const latestMs = 30_000;
+
+export function reconnectLater(reconnect: () => void, delayMs: number): () => void {
+  const timer = setTimeout(reconnect, Math.min(latestMs, Math.max(soonestMs, delayMs)));
+  return () => clearTimeout(timer);
 }
 
 async function listTools(client: Client, isWanted: (name: string) => boolean, timeoutMs: number): Promise<ListedTools> {
@@ -117,10 +138,6 @@ async function listTools(client: Client, isWanted: (name: string) => boolean, ti
 function progressWords(done: number, total?: number, message?: string): string {
   const share = total === undefined ? String(done) : `${done}/${total}`;
   return message ? `${share} ${message}` : share;
-}
-
-function lastWords(transport: Transport): string {
-  return transport instanceof ProcessTransport ? transport.lastWords : '';
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {

@@ -8,8 +8,13 @@ const many = (from, count) => Array.from({ length: count }, (_, at) => tool(`too
 const deep = (levels) => (levels === 0 ? { type: 'string' } : { type: 'object', properties: { deeper: deep(levels - 1) } });
 let pages = 0;
 
+const raw = (text) => process.stdout.write(text);
+const zeros = (count) => Array(count).fill(0);
+
 const lists = {
-  many: () => ({ tools: many(0, 10_000) }),
+  many: () => ({ tools: many(0, 1_000) }),
+  tooMany: () => ({ tools: many(0, 10_000) }),
+  values: () => ({ tools: zeros(200_000) }),
   endless: () => ({ tools: [], nextCursor: String(pages++) }),
   growing: () => ({ tools: many(100 * pages, 100), nextCursor: String(pages++) }),
   schemas: () => ({
@@ -17,6 +22,7 @@ const lists = {
       tool('deep', { inputSchema: deep(200) }),
       tool('long', { inputSchema: { type: 'object', properties: { a: { type: 'string', default: 'x'.repeat(70_000) } } } }),
       tool('slow', { inputSchema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } } }),
+      tool('wordy', { inputSchema: { type: 'object', description: 'x'.repeat(70_000) } }),
       tool('elsewhere', { inputSchema: { type: 'object', properties: { a: { $ref: '#/components/schemas/None' } } } }),
       tool('good'),
       tool('good'),
@@ -31,11 +37,13 @@ const lists = {
       tool('a name/with: other characters'),
       tool('a name_with: other characters'),
       tool('n'.repeat(200)),
+      tool('\u202e'.repeat(201)),
     ],
   }),
   silent: () => undefined,
 };
 
+const answered = { content: [{ type: 'text', text: 'answered' }] };
 const results = {
   media: () => ({
     content: [
@@ -43,6 +51,25 @@ const results = {
       { type: 'resource', resource: { uri: 'file:///a', blob: 'AAAA', mimeType: 'text/html;,<script>' } },
     ],
   }),
+  // What comes before these answers exceeds a limit.
+  lineBreaks: () => {
+    raw('\n'.repeat(20_000));
+    return answered;
+  },
+  messages: () => {
+    raw('{"jsonrpc":"2.0","method":"notifications/none"}\n'.repeat(20_000));
+    return answered;
+  },
+  requests: () => {
+    raw('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(2_000));
+    return answered;
+  },
+  longId: () => {
+    send({ id: 'x'.repeat(1_000), method: 'ping' });
+    return answered;
+  },
+  blocks: () => ({ content: zeros(20_000) }),
+  structured: () => ({ content: [], structuredContent: { rows: zeros(50_000) } }),
   invalid: () => ({ content: [{ type: 'image', data: '!!', mimeType: 'image/png' }] }),
   endlessLine: () => {
     const piece = 'x'.repeat(1_000_000);
