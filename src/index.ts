@@ -54,6 +54,7 @@ export {
   createAskHuman,
   createPermissions,
   createShell,
+  createShellTools,
   createToolset,
   defineTool,
   editFile,

@@ -5,8 +5,9 @@ import { globFiles } from '../tools/built-in/glob';
 import { grepFiles } from '../tools/built-in/grep';
 import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
-import { createShell, type ShellArguments } from '../tools/built-in/shell';
+import type { ShellArguments } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
+import { createShellTools } from '../tools/built-in/tasks/shell-tools';
 import { updatePlan } from '../tools/built-in/update-plan';
 import { viewImage } from '../tools/built-in/view-image';
 import { writeFile } from '../tools/built-in/write-file';
@@ -39,7 +40,7 @@ const instructions = `You are a software engineer at work in a folder (the works
 - Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find, and the AGENTS.md of the folder you work in.
 - Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
 - For a task of several steps, keep update_plan current.
-- Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done.
+- Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done. Start servers and long work with background: true, look at them with shell_task, and end them with shell_cancel.
 - A tool that fails says why. Correct the cause; do not repeat a call unchanged.
 - If a result says that it is unknown whether a command ran, find out what it changed before you run it again.
 - Stay inside the workspace. Delete nothing and publish nothing that you were not asked to.
@@ -56,7 +57,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
     instructions: async ({ workspace: folder }) =>
       [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
-      createShell({ environment, approval: shellApproval }),
+      ...createShellTools({ environment, approval: shellApproval }),
       readFile,
       writeFile,
       editFile,

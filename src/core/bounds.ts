@@ -33,6 +33,12 @@ export const bounds = {
   keptJsonChars: 4_000_000,
   keptParts: 10_000,
   collectedBytes: 16_000_000,
+  /** Commands of a thread that run in the background of one machine, those that have ended and are kept, and the output of one. */
+  threadTasks: 10,
+  keptTasks: 20,
+  taskLogBytes: 64_000_000,
+  /** Text for the input of such a command. */
+  taskInputChars: 100_000,
   /** A progress message of a tool. Heartbeats contain it. */
   progressChars: 4_000,
   /** Nesting of objects and lists in data from outside. */

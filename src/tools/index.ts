@@ -9,6 +9,7 @@ export { readFile } from './built-in/read-file';
 export type { ShellArguments, ShellOptions } from './built-in/shell';
 export { createShell } from './built-in/shell';
 export type { Environment } from './built-in/shell-environment';
+export { createShellTools } from './built-in/tasks/shell-tools';
 export { updatePlan } from './built-in/update-plan';
 export { viewImage } from './built-in/view-image';
 export type { Workspace } from './built-in/workspace';

@@ -19,11 +19,13 @@ import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import { createOutputTools } from '../tools/built-in/output-tools';
+import { backgroundTasks } from '../tools/built-in/tasks/tasks';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
 import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
 import { checkDependencies, checkProviders } from './check-exports';
 import { statusWords } from './log';
+import { isThreadOpen } from './open-threads';
 import { runToEnd } from './run-to-end';
 import { verifierOf } from './verifier';
 
@@ -206,10 +208,12 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
       const held = options.agents.flatMap(({ providers }) =>
         providers.map((provider) => provider.hold({ warn: (text) => logger.warn(text) })),
       );
+      const endTasks = backgroundTasks.hold((threadId) => isThreadOpen(connection, namespace, threadId));
       try {
         await runToEnd(worker);
       } finally {
         stopSweeping?.();
+        await endTasks();
         await Promise.all(held.map((release) => release()));
         // An error from closing must not hide why the worker failed.
         if (ours) await connection.close().catch(() => undefined);

@@ -393,6 +393,9 @@ describe('the coder', () => {
     const { toolbox } = createCoder();
     expect(toolbox.names().map((name) => [name, toolbox.get(name)?.effect])).toEqual([
       ['shell', 'once'],
+      ['shell_task', 'pure'],
+      ['shell_input', 'once'],
+      ['shell_cancel', 'keyed'],
       ['read_file', 'pure'],
       ['write_file', 'keyed'],
       ['edit', 'keyed'],

@@ -19,11 +19,15 @@ const roundMs = 10;
  * each time, before it can be checked, also escapes. On systems other than Linux there is no `/proc`, and no process is found.
  */
 export class CommandProcesses {
-  readonly mark = randomUUID();
-  /** In a nested command this value may be above the limit of the outer command. Then it can't be set, and the outer limit remains. */
-  readonly limit = String(randomInt(2 ** 46, 2 ** 47));
   /** Process ids with their start times, because ids are reused. */
   readonly #seen = new Map<number, string>();
+
+  /** Without marks: those of a new command. */
+  constructor(
+    readonly mark: string = randomUUID(),
+    /** In a nested command this value may be above the limit of the outer command. Then it can't be set, and the outer limit remains. */
+    readonly limit = String(randomInt(2 ** 46, 2 ** 47)),
+  ) {}
 
   /** Remembers these processes and all descendants of remembered ones. Forgets those that have ended. */
   look(...found: number[]): void {
@@ -53,6 +57,11 @@ export class CommandProcesses {
       await sleep(roundMs);
     }
   }
+}
+
+/** When a process started, in clock ticks since boot; `undefined` if it has ended, or on systems without `/proc`. */
+export function startOf(pid: number): string | undefined {
+  return statOf(pid)?.since;
 }
 
 interface ProcessTable {

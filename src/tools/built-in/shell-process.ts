@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
+import type { Writable } from 'node:stream';
 import { OutputWindow } from '../running/output-window';
 import { CommandProcesses } from './command-processes';
 import { watched } from './watcher';
@@ -10,9 +11,12 @@ export interface ShellCommand {
   /** Absolute; must exist. */
   cwd: string;
   env: Record<string, string | undefined>;
-  timeoutMs: number;
+  /** Default: none. */
+  timeoutMs?: number;
   maxOutputBytes: number;
   signal: AbortSignal;
+  /** Default: the command's input is empty. */
+  takesInput?: true;
   onOutput?(chunk: Buffer): void;
 }
 
@@ -22,6 +26,15 @@ export interface ShellResult {
   /** As in a shell: 128 + n if signal n ended it. */
   exitCode: number;
   stopped?: 'timeout' | 'abort';
+}
+
+/** A command under way. `pid`: of its group's leader; `undefined` if it could not be started. */
+export interface RunningShell {
+  pid: number | undefined;
+  input: Writable | null;
+  processes: CommandProcesses;
+  /** Rejects only if the command can't be started. */
+  ended: Promise<ShellResult>;
 }
 
 /** Time between SIGTERM and SIGKILL. Shorter than the time that the toolbox waits for a tool's last output. */
@@ -37,19 +50,25 @@ const outerShell = `${watched}
   watched "$2" "$3"
   exec "$0" -c "$1" 2>&1`;
 
-/**
- * Runs a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. Rejects
- * only if the command can't be started.
- */
+/** Runs a command to its end. Rejects only if it can't be started. */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
+  return startShell(spec).ended;
+}
+
+/** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
+export function startShell(spec: ShellCommand): RunningShell {
+  const processes = new CommandProcesses();
+  const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command, processes.mark, processes.limit], {
+    cwd: spec.cwd,
+    env: spec.env,
+    detached: true,
+    stdio: [spec.takesInput ? 'pipe' : 'ignore', 'pipe', 'ignore', 'pipe'],
+  });
+  return { pid: child.pid, input: child.stdin, processes, ended: endOf(child, processes, spec) };
+}
+
+function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellCommand): Promise<ShellResult> {
   return new Promise((done, fail) => {
-    const processes = new CommandProcesses();
-    const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command, processes.mark, processes.limit], {
-      cwd: spec.cwd,
-      env: spec.env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
-    });
     const window = new OutputWindow(spec.maxOutputBytes);
     // An error of a pipe without a listener would end this process; the result of the command is known when it exits. A command that could not be
     // started may have no pipes.
@@ -63,7 +82,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       }
     });
     const stop = stopper(child);
-    const timer = setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
+    const timer = spec.timeoutMs === undefined ? undefined : setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
     const looks = setInterval(() => child.pid !== undefined && processes.look(child.pid), lookEveryMs);
     const onAbort = () => stop.now('abort');
     if (spec.signal.aborted) onAbort();
@@ -75,6 +94,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
       clearTimeout(lastCall);
       spec.signal.removeEventListener('abort', onAbort);
       stop.end();
+      child.stdin?.destroy();
       child.stdout?.destroy();
     };
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { excerpt } from '../../core/json';
-import { type ApprovalRule, defineTool, type Tool } from '../defining/define-tool';
+import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
 import { commandEnvironment, type Environment } from './shell-environment';
 import { runShell, type ShellResult } from './shell-process';
@@ -14,13 +14,13 @@ export interface ShellOptions {
   approval?: ApprovalRule<ShellArguments>;
 }
 
-const maxTimeoutSeconds = 600;
+export const maxTimeoutSeconds = 300;
 /** Linux accepts at most 128 KiB in one argument. */
 const maxCommandBytes = 120_000;
 /** Space for `[exit code: N]` and the truncation marker within the limit of a result. */
-const reservedBytes = 512;
+export const reservedBytes = 512;
 
-const shellInput = z.object({
+export const shellInput = z.object({
   command: z
     .string()
     .regex(/\S/, 'must not be empty')
@@ -35,8 +35,15 @@ const shellInput = z.object({
     .describe(`Seconds until the command is stopped; fractions count. At most ${maxTimeoutSeconds}.`),
 });
 
-/** `timeout` in seconds. */
-export type ShellArguments = z.output<typeof shellInput>;
+/** The arguments of a command. */
+export interface ShellArguments {
+  command: string;
+  workdir?: string | undefined;
+  /** Seconds. Unset in the background: none. */
+  timeout?: number | undefined;
+  /** Only with `createShellTools`. */
+  background?: boolean | undefined;
+}
 
 /**
  * Creates the tool `shell`, which runs a command in bash. Its result is stdout and stderr in the order in which they were written, then
@@ -55,24 +62,38 @@ export function createShell({ environment = {}, approval = 'never' }: ShellOptio
     input: shellInput,
     effect: 'once',
     approval,
-    // The command has its own timeout; this one applies only if that fails.
-    timeoutMs: (maxTimeoutSeconds + 10) * 1_000,
-    async execute({ command, workdir = '.', timeout }, ctx) {
-      const workspace = await openWorkspace(ctx.workspace);
-      const cwd = await workspace.inside(workdir);
-      if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
-      const result = await runShell({
-        command,
-        cwd,
-        env: commandEnvironment(environment, cwd),
-        timeoutMs: timeout * 1_000,
-        maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
-        signal: ctx.signal,
-        onOutput: latestLine(ctx.progress),
-      });
-      return told(result, timeout);
-    },
+    timeoutMs: shellTimeoutMs,
+    execute: (args, ctx) => runInForeground(args, environment, ctx),
   });
+}
+
+/** The command has its own timeout; this one applies only if that fails. */
+export const shellTimeoutMs = (maxTimeoutSeconds + 10) * 1_000;
+
+/** Runs a command to its end, and returns what it printed. Throws `ToolFailure` with the output unless it succeeds. */
+export async function runInForeground(
+  { command, workdir, timeout }: z.output<typeof shellInput>,
+  environment: Environment,
+  ctx: ToolContext,
+): Promise<string> {
+  const cwd = await folderOf(workdir, ctx);
+  const result = await runShell({
+    command,
+    cwd,
+    env: commandEnvironment(environment, cwd),
+    timeoutMs: timeout * 1_000,
+    maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
+    signal: ctx.signal,
+    onOutput: latestLine(ctx.progress),
+  });
+  return told(result, timeout);
+}
+
+/** The absolute path of the folder in which a command runs. Rejects if it is no folder of the workspace. */
+export async function folderOf(workdir = '.', ctx: ToolContext): Promise<string> {
+  const cwd = await (await openWorkspace(ctx.workspace)).inside(workdir);
+  if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
+  return cwd;
 }
 
 function told({ output, exitCode, stopped }: ShellResult, timeout: number): string {

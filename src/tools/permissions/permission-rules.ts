@@ -20,11 +20,12 @@ export function commandOf({ args }: PermissionCall): string | undefined {
   return isObject(args) && typeof args.command === 'string' ? args.command : undefined;
 }
 
-/** The arguments of the tool `shell`. */
+/** The arguments of the tool `shell`. In the background, a command does what it does in the foreground. */
 const aboutCommands: Record<string, (value: unknown) => boolean> = {
   command: () => true,
   workdir: () => true,
   timeout: (value) => typeof value === 'number',
+  background: (value) => typeof value === 'boolean',
 };
 
 /** Whether the command alone determines what a call does: an unknown argument may name another machine, folder, user or environment. */

@@ -16,6 +16,8 @@ import { isWrapper } from './wrappers';
  * allow. If one part has no rule, or depends on the result of another, no rule is offered at all.
  */
 export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
+  // The next text may be any command of the program that reads it.
+  if (call.tool === 'shell_input') return [];
   if (commandOf(call) === undefined) return [{ tool: call.tool }];
   if (!isCommandAlone(call)) return [];
   const parts = commandsOf(call, root) ?? [];

@@ -25,7 +25,8 @@ export class OutputWindow {
     if (rest.length === 0) return;
     this.#tail.push(rest);
     this.#tailBytes += rest.length;
-    while (this.#tailBytes - (this.#tail[0]?.length ?? 0) >= this.#half) this.#tailBytes -= this.#tail.shift()?.length ?? 0;
+    while (this.#tail.length > 0 && this.#tailBytes - (this.#tail[0]?.length ?? 0) >= this.#half)
+      this.#tailBytes -= this.#tail.shift()?.length ?? 0;
   }
 
   text(): string {

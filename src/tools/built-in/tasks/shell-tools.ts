@@ -1,0 +1,150 @@
+import { createReadStream } from 'node:fs';
+import { z } from 'zod';
+import { bounds } from '../../../core/bounds';
+import { excerpt } from '../../../core/json';
+import { defineTool, longestTimeoutMs, type Tool, type ToolContext } from '../../defining/define-tool';
+import { ToolFailure } from '../../defining/tool-failure';
+import { OutputWindow } from '../../running/output-window';
+import { folderOf, maxTimeoutSeconds, reservedBytes, runInForeground, type ShellOptions, shellInput, shellTimeoutMs } from '../shell';
+import { commandEnvironment } from '../shell-environment';
+import { isOfThisMachine } from './task-folder';
+import { backgroundTasks, type Tasks, type TaskView } from './tasks';
+
+const longestTimeoutSeconds = Math.floor(longestTimeoutMs / 1_000);
+const longestWaitSeconds = 240;
+
+const anyShellInput = shellInput
+  .extend({
+    background: z.boolean().default(false).describe('Start it and return its id at once, without waiting for its end.'),
+    timeout: z
+      .number()
+      .positive()
+      .max(longestTimeoutSeconds)
+      .optional()
+      .describe(
+        `Seconds until the command is stopped; fractions count. Default 60, at most ${maxTimeoutSeconds}; in the background none, and no maximum.`,
+      ),
+  })
+  .refine(({ background, timeout = 0 }) => background || timeout <= maxTimeoutSeconds, {
+    path: ['timeout'],
+    message: `is above ${maxTimeoutSeconds}; run a longer command with background: true`,
+  });
+
+const id = z.string().min(1).describe('The id of a command that was started with background: true.');
+
+/**
+ * Creates the tool `shell` of `createShell` with an additional argument `background`, and the tools for commands in the background: `shell_task`
+ * lists them, waits, and shows their state and output; `shell_input` writes to their input; `shell_cancel` ends them. A command in the background
+ * belongs to its thread, and ends at the latest with the thread or with the worker process that started it.
+ */
+export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
+  const { environment = {}, approval = 'never' } = options;
+
+  const shell = defineTool({
+    name: 'shell',
+    description:
+      'Run a command in bash and get what it prints. Processes that it leaves behind end with it. For servers, watchers and long work use background: true, then shell_task. Each call starts anew in the workspace: cd and variables do not carry over.',
+    input: anyShellInput,
+    effect: 'once',
+    approval,
+    timeoutMs: shellTimeoutMs,
+    async execute({ background, timeout, ...args }, ctx) {
+      if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, environment, ctx);
+      const cwd = await folderOf(args.workdir, ctx);
+      const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
+      const { threadId } = ctx;
+      const task = await tasks.start({ threadId, command: args.command, cwd, env: commandEnvironment(environment, cwd), timeoutMs });
+      return `${stateLine(await tasks.view(task))}\nshell_task shows its output and waits for it; shell_cancel ends it.`;
+    },
+  });
+
+  const shellTask = defineTool({
+    name: 'shell_task',
+    description:
+      'Show a command that was started in the background: its state, its exit code, and its output so far. With wait, first wait for its end. Without an id, list all of this thread.',
+    input: z.object({
+      id: id.optional(),
+      wait: z.number().min(0).max(longestWaitSeconds).default(0).describe('Seconds to wait at most if it is still running.'),
+      from: z.number().int().min(0).default(0).describe('Show only output after this many bytes, to read on.'),
+    }),
+    effect: 'pure',
+    timeoutMs: (longestWaitSeconds + 10) * 1_000,
+    async execute({ id: wanted, wait, from }, ctx) {
+      if (wanted === undefined) return listed(await tasks.list(ctx.threadId));
+      const { task } = await found(tasks, wanted, ctx);
+      const view = await tasks.wait(task, wait * 1_000, ctx.signal);
+      return shown(view, await outputOf(tasks.logOf(task), from, ctx.maxOutputBytes - reservedBytes));
+    },
+  });
+
+  const shellInputTool = defineTool({
+    name: 'shell_input',
+    description: 'Write text to the standard input of a command in the background. End lines with a line break.',
+    input: z.object({
+      id,
+      text: z.string().max(bounds.taskInputChars),
+      end: z.boolean().default(false).describe('Close the input afterwards.'),
+    }),
+    effect: 'once',
+    // Text for a program can be a command.
+    approval: approval === 'never' ? 'never' : 'always',
+    async execute({ id: wanted, text, end }, ctx) {
+      const view = await found(tasks, wanted, ctx);
+      if (view.end) throw new ToolFailure(`Error: the command has ended, so nothing was written.\n${stateLine(view)}`);
+      await tasks.write(view.task, text, { end });
+      return `Wrote ${Buffer.byteLength(text)} bytes${end ? ' and closed the input' : ''}.`;
+    },
+  });
+
+  const shellCancel = defineTool({
+    name: 'shell_cancel',
+    description: 'End a command in the background, with all its processes. One that has ended stays as it is.',
+    input: z.object({ id }),
+    effect: 'keyed',
+    async execute({ id: wanted }, ctx) {
+      const { task } = await found(tasks, wanted, ctx);
+      return stateLine(await tasks.cancel(task));
+    },
+  });
+
+  return [shell, shellTask, shellInputTool, shellCancel];
+}
+
+async function found(tasks: Tasks, id: string, { threadId }: ToolContext): Promise<TaskView> {
+  const view = await tasks.find(threadId, id);
+  if (view) return view;
+  if (isOfThisMachine(id))
+    throw new ToolFailure(`Error: this thread has no command in the background with the id '${id}'. shell_task without an id lists them.`);
+  throw new ToolFailure(
+    `Error: no command with the id '${id}' was started on this machine since it was booted. If another machine's worker started it, only that machine can tell; start it again here if it is needed.`,
+  );
+}
+
+function listed(views: readonly TaskView[]): string {
+  if (views.length === 0) return '(this thread has no commands in the background on this machine)';
+  return views.map((view) => stateLine(view)).join('\n');
+}
+
+function shown(view: TaskView, output: string): string {
+  return `${stateLine(view)}\n${output === '' ? '(no output)' : output}`;
+}
+
+/** One line of JSON. */
+function stateLine({ task, end, outputBytes }: TaskView): string {
+  const until = end ? Date.parse(end.endedAt) : Date.now();
+  return JSON.stringify({
+    id: task.id,
+    state: end?.state ?? 'running',
+    ...(end?.exitCode !== undefined && { exit_code: end.exitCode }),
+    seconds: Math.max(0, Math.round((until - Date.parse(task.startedAt)) / 100) / 10),
+    output_bytes: outputBytes,
+    command: excerpt(task.command, 200),
+  });
+}
+
+/** The beginning and the end of a log, within a number of bytes. */
+async function outputOf(file: string, start: number, maxBytes: number): Promise<string> {
+  const window = new OutputWindow(maxBytes);
+  for await (const chunk of createReadStream(file, { start })) window.add(chunk as Buffer);
+  return window.text().trimEnd();
+}
