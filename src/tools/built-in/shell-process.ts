@@ -48,7 +48,7 @@ const lookEveryMs = 200;
 /** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which has the marks. */
 const outerShell = `${watched}
   watched "$2" "$3"
-  exec "$0" -c "$1" 2>&1`;
+  exec "$0" $4 -c "$1" 2>&1`;
 
 /** Runs a command to its end. Rejects only if it can't be started. */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
@@ -58,7 +58,10 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 /** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
 export function startShell(spec: ShellCommand): RunningShell {
   const processes = new CommandProcesses();
-  const child = spawn('/bin/sh', ['-c', outerShell, bash(), spec.command, processes.mark, processes.limit], {
+  const shell = bash();
+  // Node's pipes are sockets, and bash takes a socket as its input for a remote login, for which it would run ~/.bashrc.
+  const noStartupFile = shell.endsWith('/bash') ? '--norc' : '';
+  const child = spawn('/bin/sh', ['-c', outerShell, shell, spec.command, processes.mark, processes.limit, noStartupFile], {
     cwd: spec.cwd,
     env: spec.env,
     detached: true,

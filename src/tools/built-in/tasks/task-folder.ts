@@ -91,6 +91,15 @@ export class TaskFolder {
     await this.#write(task, 'end.json', end);
   }
 
+  /** Notes that another process than its own ends the task. */
+  async cancel(task: Pick<TaskRecord, 'threadId' | 'id'>): Promise<void> {
+    await this.#write(task, 'cancelled.json', {});
+  }
+
+  async isCancelled({ threadId, id }: Pick<TaskRecord, 'threadId' | 'id'>): Promise<boolean> {
+    return (await read(join(this.#place(threadId), id, 'cancelled.json'))) !== undefined;
+  }
+
   async remove({ threadId, id }: Pick<TaskRecord, 'threadId' | 'id'>): Promise<void> {
     await rm(join(this.#place(threadId), id), { recursive: true, force: true });
   }

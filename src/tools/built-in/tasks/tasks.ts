@@ -88,7 +88,8 @@ export class Tasks {
       .then(async (how) => {
         log.end();
         await finished(log).catch(() => undefined);
-        await this.#folder.end(record, { ...how, endedAt: new Date().toISOString() });
+        const state = (await this.#folder.isCancelled(record)) ? 'cancelled' : how.state;
+        await this.#folder.end(record, { ...how, state, endedAt: new Date().toISOString() });
       })
       // The folder is full or gone. Without this file, the task counts as lost as soon as this process ends.
       .catch(() => undefined)
@@ -141,6 +142,7 @@ export class Tasks {
       own.stop.abort('cancelled');
       await own.ended;
     } else if (!(await this.#folder.endOf(task))) {
+      await this.#folder.cancel(task);
       await endProcesses(task);
       // The process that runs the task also records its end, if it is there.
       const { end } = await this.wait(task, 2_000, new AbortController().signal);
@@ -211,10 +213,9 @@ export class Tasks {
 
   async view(task: TaskRecord): Promise<TaskView> {
     const outputBytes = (await stat(this.#folder.logOf(task)).catch(() => undefined))?.size ?? 0;
-    const isRunning = () => this.#own.has(task.id) || isAlive(task);
-    if (isRunning()) return { task, end: undefined, outputBytes };
-    // Its end may have been written since.
-    const end = (await this.#folder.endOf(task)) ?? (await this.#lose(task));
+    const isRunning = this.#own.has(task.id) || isAlive(task);
+    // Read after that: the end may have been written just now.
+    const end = (await this.#folder.endOf(task)) ?? (isRunning ? undefined : await this.#lose(task));
     return { task, end, outputBytes };
   }
 
