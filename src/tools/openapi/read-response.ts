@@ -5,9 +5,9 @@ import { imageHeader } from '../built-in/image-header';
 import { imageProblem, mostFileBytes } from '../built-in/image-limits';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxImageBytes } from '../running/output-cap';
+import { SecretMask } from '../running/secret-mask';
 import { cleanText } from './clean-text';
 import { readBytes } from './read-bytes';
-import { SecretMask } from './secret-mask';
 import { ApiUnavailableError } from './send';
 
 /** The service may be able to answer later. */

@@ -49,6 +49,15 @@ test('a server gets the variables that it is given, and none of the worker', asy
   expect(names).not.toContain('JEST_WORKER_ID');
 });
 
+test('a server that ends shows the end of its errors, without its variables', async () => {
+  const key = `sk-${'A1b2C3d4'.repeat(8)}`;
+  const write = `process.stderr.write('y'.repeat(2500) + process.env.KEY + 'x'.repeat(1940) + '\\n', () => process.exit(1))`;
+  const { told } = mcpHost({ bad: { command: process.execPath, args: ['-e', write], environment: { KEY: key } } });
+  const words = await told('bad__connect');
+  expect(words).toMatch(/it ended with exit code 1: .*x{100}/);
+  expect(words).not.toMatch(/[A-Z]\d[a-z]\d/);
+});
+
 test('a server that dies during a call fails the call, and the next call starts it again', async () => {
   const { call, told } = mcpHost({ own: script('server.mjs') });
   const first = await told('own__pid');
