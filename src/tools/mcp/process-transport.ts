@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserializeMessage, type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
@@ -57,7 +58,8 @@ export class ProcessTransport implements EndableTransport {
   }
 
   start(): Promise<void> {
-    const { command, args = [], environment = {}, folder = process.cwd() } = this.server;
+    // Not the worker's folder, which may be someone else's: npx runs what it finds in a `node_modules` there.
+    const { command, args = [], environment = {}, folder = homedir() } = this.server;
     const { mark, limit } = this.#processes;
     const child = spawn('/bin/sh', ['-c', launcher, 'longhaul', mark, limit, command, ...args], {
       cwd: folder,
