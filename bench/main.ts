@@ -7,6 +7,7 @@ import { type Billed, measureActions } from './measures/actions';
 import { type Approvals, measureApprovals } from './measures/approvals';
 import { type Cancels, measureCancels } from './measures/cancel';
 import { type ColdReplay, measureColdReplay, turnsOfAnExecution } from './measures/cold-replay';
+import { type Context, measureWindow } from './measures/context';
 import { type Encoding, measureEncoding } from './measures/encoding';
 import type { HistoryFacts } from './measures/history';
 import { type Hostile, measureHostileInput } from './measures/hostile-input';
@@ -15,7 +16,18 @@ import { measureResume, measureTakeover, type Resume } from './measures/resume';
 import { report } from './report';
 import { type Contender, contenders, type Rig, startRig } from './rig';
 
-const parts = ['pace', 'resume', 'cold-replay', 'cancel', 'takeover', 'actions', 'approvals', 'encoding', 'hostile-input'] as const;
+const parts = [
+  'pace',
+  'resume',
+  'cold-replay',
+  'cancel',
+  'takeover',
+  'actions',
+  'approvals',
+  'encoding',
+  'context',
+  'hostile-input',
+] as const;
 type Part = (typeof parts)[number];
 
 const usage = `npm run bench -- [--quick] [--only ${parts.join(',')}] [--rounds N] [--check]
@@ -39,6 +51,7 @@ export interface Results {
   billed?: Billed;
   approvals?: Approvals;
   encoding?: Encoding[];
+  context?: Context;
   hostile?: Hostile[];
   /** Parts that failed, each with the reason. */
   failures: string[];
@@ -59,6 +72,7 @@ interface Plan {
   decisions: number;
   crowd: number;
   encodedTurns: number;
+  windowTurns: number;
 }
 
 const full: Plan = {
@@ -76,6 +90,7 @@ const full: Plan = {
   decisions: 100,
   crowd: 1_000,
   encodedTurns: 100,
+  windowTurns: 100,
 };
 const quick: Plan = {
   rounds: 1,
@@ -91,6 +106,7 @@ const quick: Plan = {
   decisions: 5,
   crowd: 20,
   encodedTurns: 20,
+  windowTurns: 25,
 };
 
 async function main(): Promise<void> {
@@ -183,6 +199,10 @@ async function measure(rig: Rig, plan: Plan, wanted: (part: Part) => boolean, is
   await take('encoding', async () => {
     say('encoding');
     results.encoding = await measureEncoding(rig, { turns: plan.encodedTurns, rounds: plan.rounds });
+  });
+  await take('context', async () => {
+    say('a full window');
+    results.context = await measureWindow(rig, plan.windowTurns);
   });
   await take('hostile-input', async () => {
     results.hostile = await measureHostileInput((input) => say(`hostile input, ${input}`));

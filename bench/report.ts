@@ -2,6 +2,7 @@ import type { Results } from './main';
 import { type Actions, actionKinds, type Billed, sumOf } from './measures/actions';
 import type { Approvals } from './measures/approvals';
 import type { ColdReplay } from './measures/cold-replay';
+import type { Context } from './measures/context';
 import type { Encoding } from './measures/encoding';
 import type { Hostile } from './measures/hostile-input';
 import { median, quantile, show } from './numbers';
@@ -106,7 +107,7 @@ function pace(results: Results): string[] {
   ];
 }
 
-function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, encoding, hostile, bundleBytes }: Results): string[] {
+function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, encoding, context, hostile, bundleBytes }: Results): string[] {
   const sections: string[] = [];
   if (resume.length > 0) {
     const row = (contender: Contender): Row => {
@@ -141,6 +142,7 @@ function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, enco
   if (billed) sections.push(ofActions(billed));
   if (approvals) sections.push(...ofApprovals(approvals));
   if (encoding) sections.push(ofEncoding(encoding));
+  if (context) sections.push(ofContext(context));
   if (hostile) sections.push(ofHostile(hostile));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
   return sections;
@@ -167,6 +169,21 @@ function ofEncoding(measured: Encoding[]): string {
       const costs = [historyBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
       return [results, encoding, turns, ...costs.map(show)];
     }),
+  );
+}
+
+function ofContext({ carriedBytes, mostTokens, countMs, countInWorkflowMs }: Context): string {
+  return table(
+    'A window of 128,000 tokens (longhaul)',
+    [
+      'executions',
+      'largest request, tokens',
+      'state carried, bytes, largest',
+      'median',
+      'counting 1 MB in an activity, ms',
+      'in workflow code, ms',
+    ],
+    [[carriedBytes.length + 1, ...[mostTokens, Math.max(...carriedBytes), median(carriedBytes), countMs, countInWorkflowMs].map(show)]],
   );
 }
 
@@ -235,9 +252,11 @@ interface Target {
 }
 
 function targetsOf(results: Results): Target[] {
-  const { histories, cancels, takeoverMs, billed, approvals, hostile, bundleBytes } = results;
+  const { histories, cancels, takeoverMs, billed, approvals, encoding, context, hostile, bundleBytes } = results;
   const { decisionMs = [], cost, crowd } = approvals ?? {};
   const bytes = histories.longhaul?.at.find((entry) => entry.turn === 100)?.bytes;
+  const text = (name: Encoding['encoding']) => encoding?.find((one) => one.results === 'real text' && one.encoding === name);
+  const [plain, both] = [text('plain'), text('both')];
   const flat = median(results.pace.filter((round) => round.contender === 'longhaul').map((round) => round.late / round.early));
   return [
     { name: 'history after 100 turns', value: bytes && bytes / 1e6, below: 0.75, unit: ' MB' },
@@ -263,6 +282,22 @@ function targetsOf(results: Results): Target[] {
     { name: 'events of an approval', value: cost?.events, below: 9 },
     { name: 'waiting threads that did not end right', value: crowd && crowd.threads - crowd.completed, below: 0 },
     { name: 'waiting threads, from the kill to the last end', value: crowd && crowd.doneMs / 1_000, below: 25, unit: ' s' },
+    {
+      name: 'encoded history of real text, of plain',
+      value: plain && both && both.historyBytes / plain.historyBytes,
+      below: 1 / 3,
+      unit: ' ×',
+    },
+    { name: 'encoding and decoding a payload', value: both && (both.encodeUs + both.decodeUs) / 1_000, below: 1, unit: ' ms' },
+    { name: 'time a turn with encryption, of plain', value: text('encrypted')?.timeOfPlain, below: 1.1, unit: ' ×' },
+    {
+      name: 'state carried with a window of 128,000 tokens',
+      value: context && Math.max(...context.carriedBytes) / 1_024,
+      below: 512,
+      unit: ' KiB',
+    },
+    { name: 'counting the tokens of 1 MB', value: context?.countMs, below: 50, unit: ' ms' },
+    { name: 'the same in workflow code', value: context?.countInWorkflowMs, below: 1, unit: ' ms' },
     { name: 'hostile input, longest stall', value: hostile && worst(hostile.map((one) => one.stallMs)), below: 200, unit: ' ms' },
     { name: 'hostile input, memory above idle', value: hostile && worst(hostile.map((one) => one.peakMb)), below: 300, unit: ' MB' },
     { name: 'workflow bundle', value: bundleBytes.longhaul / 1e6, below: 1.9, unit: ' MB' },

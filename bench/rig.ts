@@ -33,7 +33,7 @@ export interface Rig {
 
 interface BeginOptions {
   callTimeoutMs?: number;
-  agent?: 'bench' | 'bench-ask' | 'bench-text';
+  agent?: 'bench' | 'bench-ask' | 'bench-text' | 'bench-window';
   mode?: 'one-shot' | 'conversation';
 }
 

@@ -5,7 +5,7 @@ import { floorActivities } from './contenders/floor-activities';
 import { naiveActivities } from './contenders/naive-activities';
 import { type EncodingName, encodings } from './encodings';
 import { answer } from './link';
-import { agent, askingAgent, callsBegun, readingAgent } from './workload';
+import { agent, askingAgent, callsBegun, fillingAgent, readingAgent } from './workload';
 
 /** Arguments of a contender's worker process. All contenders use the same provider, the same HTTP client and the same Temporal worker options. */
 export interface WorkerArguments {
@@ -22,6 +22,7 @@ export interface LonghaulOptions {
   takeoverMs?: number;
   /** The worker runs threads only; other workers run their steps. */
   stepsElsewhere?: boolean;
+  continueAsNewAfter?: { events: number; bytes: number };
   /** Default: payloads are not encoded. */
   encoding?: EncodingName;
 }
@@ -41,7 +42,7 @@ async function start({ contender, address, modelUrl, taskQueue, codePath, option
     const { stepsElsewhere, encoding = 'plain', ...more } = options;
     const temporal = stepsElsewhere ? { temporal: { enableNonLocalActivities: false } } : {};
     const worker = await createWorker({
-      agents: [agent, askingAgent, readingAgent],
+      agents: [agent, askingAgent, readingAgent, fillingAgent],
       encoding: encodings[encoding],
       connection,
       taskQueue,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Agent, defineAgent } from '../src/agents/define-agent';
+import { type Agent, type AgentDefinition, defineAgent } from '../src/agents/define-agent';
 import { defineTool, type ToolDefinition } from '../src/tools/defining/define-tool';
 import { now } from './numbers';
 
@@ -48,6 +48,9 @@ export const askingAgent = agentOf('bench-ask', {
 /** The same, except that its tools return 16,384 characters of this project's pages, other ones in each turn. */
 export const readingAgent = agentOf('bench-text', { execute: async () => nextPage() });
 
+/** The same, with a model whose window has 128,000 tokens. */
+export const fillingAgent = agentOf('bench-window', { execute: async () => nextPage() }, { context: { windowTokens: 128_000 } });
+
 let pages: string | undefined;
 let read = 0;
 
@@ -60,12 +63,17 @@ function nextPage(): string {
   return pages.slice(read, read + 16_384);
 }
 
-function agentOf(name: string, does: Pick<ToolDefinition<typeof input>, 'approval' | 'execute'>): Agent {
+function agentOf(
+  name: string,
+  does: Pick<ToolDefinition<typeof input>, 'approval' | 'execute'>,
+  more: Pick<AgentDefinition, 'context'> = {},
+): Agent {
   return defineAgent({
     name,
     model: 'bench-model',
     instructions: systemPrompt,
     limits: { turns: 100_000 },
+    ...more,
     tools: Array.from({ length: 10 }, (_, i) =>
       defineTool({ name: `tool_${i}`, description: `Searches a file, in way ${i} of ten.`, input, effect: 'pure', ...does }),
     ),

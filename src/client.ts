@@ -23,7 +23,7 @@ import { type Content, textOf } from './core/message';
 import type { CancelRequest } from './core/requests';
 import { checkThreadInput } from './core/thread-input';
 import { summary } from './core/views';
-import { configuredEncoding, type EncodingOptions, payloadCodecs } from './encoding/encoding';
+import { configuredEncoding, type EncodingOptions, outputKeys, payloadCodecs } from './encoding/encoding';
 import type { StreamBus } from './stream/stream-bus';
 
 export type { Audit, AuditEntry, AuditFact } from './client/audit';
@@ -57,6 +57,8 @@ export interface ClientOptions {
   serverAwayMs?: number;
   /** The artifact store of the workers, to read whole outputs. Default: the store that LONGHAUL_ARTIFACTS names, or else none. */
   artifacts?: ArtifactStore;
+  /** As the workers': decodes payloads, unless you make the `Client` of Temporal yourself, and stored outputs. Default: as the environment defines it. */
+  encoding?: EncodingOptions;
   /** Signs decisions, outputs and answers, for workers that require signatures. Default: nothing is signed. */
   signer?: DecisionSigner;
 }
@@ -91,18 +93,16 @@ export class LonghaulClient {
     const config = readConfig();
     this.taskQueue = options.taskQueue ?? config.taskQueue ?? defaultTaskQueue;
     const store = options.artifacts ?? (config.artifacts === undefined ? undefined : artifactsAt(config.artifacts));
-    if (store) this.artifacts = new Artifacts(store);
+    if (store) this.artifacts = new Artifacts(store, undefined, outputKeys(options.encoding ?? configuredEncoding()));
   }
 
   /**
-   * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them. `encoding`: as the
-   * workers', by default as the environment defines it.
+   * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them.
    * @throws LonghaulError `unreachable`, within about 5 s
    */
-  static async connect(
-    options: ClientOptions & { connection?: ConnectionOptions; namespace?: string; encoding?: EncodingOptions } = {},
-  ): Promise<LonghaulClient> {
-    const { connection, namespace, encoding = configuredEncoding(), ...rest } = options;
+  static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
+    const { connection, namespace, ...rest } = options;
+    const encoding = rest.encoding ?? configuredEncoding();
     const environment = loadClientConnectConfig();
     const connectionOptions = { ...environment.connectionOptions, ...connection };
     const address = connectionOptions.address ?? 'localhost:7233';
@@ -120,7 +120,7 @@ export class LonghaulClient {
         namespace: namespace ?? environment.namespace ?? 'default',
         dataConverter: { payloadCodecs: payloadCodecs(encoding) },
       });
-      return new LonghaulClient(client, rest);
+      return new LonghaulClient(client, { ...rest, encoding });
     } catch (cause) {
       throw new LonghaulError(
         'unreachable',

@@ -20,7 +20,7 @@ export interface Config extends Record<Vendor, ProviderConfig> {
   model?: string;
   /** `LONGHAUL_PRICES`: a JSON file of model prices, in addition to the list of the package. */
   pricesFile?: string;
-  /** `LONGHAUL_ARTIFACTS`: where long outputs of tools are kept: the path of a folder, or a `postgres://` URL. */
+  /** `LONGHAUL_ARTIFACTS`: where long outputs of tools are kept: the path of a folder, or a `postgres://` or `s3://` URL. */
   artifacts?: string;
   /** `LONGHAUL_SIGNERS`: a JSON file of people. With it a worker accepts only their signed decisions. */
   signersFile?: string;

@@ -1,7 +1,7 @@
 /** The exports of the package `longhaul`. Processes that only start and watch threads can import `longhaul/client` instead. */
 export type { Agent, AgentDefinition } from './agents';
 export { createCoder, defineAgent } from './agents';
-export { type ArtifactStore, folderArtifacts, memoryArtifacts, postgresArtifacts } from './artifacts';
+export { type ArtifactStore, folderArtifacts, memoryArtifacts, postgresArtifacts, type S3ArtifactsOptions, s3Artifacts } from './artifacts';
 export {
   type Approval,
   type Audit,
@@ -76,6 +76,8 @@ export {
   openApiTools,
   type PermissionStore,
   type Permissions,
+  type ProbeAnswer,
+  type ProbeRequest,
   projectInstructions,
   readFile,
   searchSkills,

@@ -29,8 +29,8 @@ const table: Record<string, Allowance> = {
   // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents.
   // `@modelcontextprotocol/client`: MCP servers.
   tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml', '@modelcontextprotocol/client'] },
-  // Where outputs are kept. Usable from a client, too, which has no worker. `pg`: for workers on several machines.
-  artifacts: { zones: ['core'], packages: ['node', 'pg'] },
+  // Where outputs are kept. Usable from a client, too, which has no worker. `pg`, `@aws-sdk/client-s3`: for workers on several machines.
+  artifacts: { zones: ['core'], packages: ['node', 'pg', '@aws-sdk/client-s3'] },
   // A guardrail is tested without an engine around it.
   hooks: { zones: ['core'], packages: ['node'] },
 

@@ -34,6 +34,6 @@ test('the bench lists its parts if an unknown one is requested', () => {
   const { status, stderr } = bench('--only', 'everything');
   expect(status).toBe(1);
   expect(stderr).toContain(
-    '--only everything: there is no such part. The parts are pace, resume, cold-replay, cancel, takeover, actions, approvals, encoding, hostile-input.',
+    '--only everything: there is no such part. The parts are pace, resume, cold-replay, cancel, takeover, actions, approvals, encoding, context, hostile-input.',
   );
 });

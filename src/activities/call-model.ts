@@ -5,7 +5,6 @@ import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type StepProgress } from '../contract/activities';
 import { bounds } from '../core/bounds';
 import { type CallIds, callIds } from '../core/call-ids';
-import { transcriptText } from '../core/context/summary';
 import { type AnswerPart, countedUsage, type Message, noUsage, type ToolCall, textOf, toolCallsOf, type Usage } from '../core/message';
 import { grownText } from '../core/text';
 import { factsOfThrown, messageOfThrown } from '../core/thrown';
@@ -17,6 +16,7 @@ import type { Toolbox } from '../tools/running/toolbox';
 import { untilAbandoned } from '../tools/running/until-abandoned';
 import { agentOf } from './steps/agent-of';
 import { answerCap } from './steps/answer-cap';
+import { archive } from './steps/archive';
 import { askThread } from './steps/ask-thread';
 import { withDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
@@ -69,7 +69,9 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const wasted = spent.wasted();
         const costUsd = costOf(deps, request.model, usage);
         const problems = agent.answer && isTurn && calls.length === 0 ? await agent.answer.problems(textOf(parts)) : [];
-        const archiveRef = request.summary ? await archive(deps, toolbox, messages.slice(0, request.summary.end), step) : undefined;
+        const archiveRef = request.summary
+          ? await archive(deps.artifacts, toolbox, messages.slice(0, request.summary.end), step.threadId)
+          : undefined;
         return {
           parts,
           verdicts,
@@ -107,17 +109,6 @@ async function transcript(deps: ActivityDependencies, request: CallModelRequest,
     nonRetryable: true,
     details: [found.missingFrom],
   });
-}
-
-/** Stores what a summary replaces, if the model has the tools to read it. Returns its reference. */
-async function archive(
-  { artifacts }: ActivityDependencies,
-  toolbox: Toolbox,
-  replaced: readonly Message[],
-  { threadId }: Step,
-): Promise<string | undefined> {
-  if (!artifacts || !toolbox.get('read_output')) return undefined;
-  return (await artifacts.keep(threadId, Buffer.from(transcriptText(replaced)), 'text/plain'))?.id;
 }
 
 /**

@@ -1,7 +1,9 @@
 import type { Activities } from '../contract/activities';
+import { archiveMessages } from './archive-messages';
 import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
+import { compensateTool } from './compensate-tool';
 import { readClosed } from './read-closed';
 import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
@@ -21,10 +23,12 @@ export function createActivities(deps: ActivityDependencies): Activities {
     resolveAgent: resolveAgent(deps),
     callModel: callModel(deps),
     runTool: runTool(deps),
+    compensateTool: compensateTool(deps),
     runHooks: runHooks(deps),
     checkArguments: checkArguments(deps),
     verifyDecision: verifyDecision(deps),
     rememberRules: rememberRules(deps),
+    archiveMessages: archiveMessages(deps),
     awaitCall,
     readClosed,
     requestCancel,

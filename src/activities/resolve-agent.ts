@@ -7,7 +7,7 @@ import type { ActivityDependencies } from './steps/dependencies';
 
 /** Returns what a run needs to know about its agent. It is recorded, so that a replay does not need the agent. */
 export function resolveAgent(deps: ActivityDependencies): Activities['resolveAgent'] {
-  const { agents, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
+  const { agents, artifacts, limits, searchAttributes, takeoverMs, carryAfter, verifier } = deps;
   return async ({ agent }) => {
     const found = agentOf(agents, agent, { attempt: Context.current().info.attempt, searchAttributes });
     const facts = factsOf(found);
@@ -18,6 +18,7 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
       sameNames: 'as-seen',
+      ...(artifacts && { archivesDropped: true }),
       ...(verifier && { signedDecisions: true }),
       searchAttributes,
       ...(carryAfter && { carryAfter }),

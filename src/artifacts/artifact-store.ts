@@ -1,9 +1,10 @@
 /**
  * Keeps what does not fit into a thread's history: long outputs of tools, images and files. An artifact is identified by its content: `id` is
- * the beginning of the SHA-256 of its bytes, as 32 hexadecimal digits. Each thread has artifacts of its own; equal content of several threads
- * may be stored once, for as long as one of them has it.
+ * the beginning of a hash, as 32 hexadecimal digits. Each thread has artifacts of its own; artifacts of several threads with the same id may be
+ * stored once, for as long as one of them has it.
  *
- * A store may fail, be slow or lose something: the engine bounds each operation in time, and checks the bytes it gets against the id.
+ * A store may fail, be slow or lose something: the engine bounds each operation in time, and checks the bytes it gets against the id. With encryption
+ * keys, the engine gives the store only encrypted bytes. The same id can then come with other bytes of the same length, and either may be kept.
  */
 export interface ArtifactStore {
   /** Stores an artifact. May be repeated, also at the same time. An artifact is readable only once it is complete. */

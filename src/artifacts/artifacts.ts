@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash, type Hmac } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { bounds } from '../core/bounds';
 import { LineIndex } from '../core/line-index';
 import type { OutputRef } from '../core/message';
 import { messageOfThrown } from '../core/thrown';
-import { type ArtifactStore, isArtifactId } from './artifact-store';
+import { type ArtifactKey, type ArtifactStore, isArtifactId } from './artifact-store';
+import { noKeys, type SealingKeys, seal, sealedId, sealedWith, unseal } from './sealing';
 import { Turns } from './turns';
 
 /** How long the store may take. A tool call waits for it, and must not time out because of it. */
@@ -31,7 +32,10 @@ class ArtifactError extends Error {
   override readonly name = 'ArtifactError';
 }
 
-/** Reads and writes artifacts through a store that is not relied on: bounded in time, with the bytes checked against their hash. */
+/**
+ * Reads and writes artifacts through a store that is not relied on: bounded in time, with the bytes checked against their hash, and encrypted if there
+ * are keys.
+ */
 export class Artifacts {
   #restsUntil = 0;
   #lastRead: { threadId: string; id: string; output: StoredOutput } | undefined;
@@ -40,14 +44,17 @@ export class Artifacts {
   constructor(
     readonly store: ArtifactStore,
     private readonly warn: (words: string) => void = () => undefined,
+    private readonly keys: SealingKeys = noKeys,
   ) {}
 
   /** Stores bytes for a thread. Never rejects: returns undefined if they could not be stored. */
   async keep(threadId: string, bytes: Uint8Array, mediaType: string): Promise<OutputRef | undefined> {
     if (bytes.length > bounds.artifactBytes || performance.now() < this.#restsUntil) return undefined;
-    const { id, lines } = await identify(bytes);
     try {
-      await withinTime(writeMs, (signal) => this.store.put({ threadId, id, bytes }, signal));
+      const by = await this.keys.current();
+      const { id, lines } = await identify(bytes, by ? sealedId(by.key, threadId) : createHash('sha256'));
+      const stored = by ? await seal({ threadId, id }, bytes, by) : bytes;
+      await withinTime(writeMs, (signal) => this.store.put({ threadId, id, bytes: stored }, signal));
       return { id, bytes: bytes.length, lines: mediaType.startsWith('text/') ? lines.total : 0, mediaType };
     } catch (error) {
       if (error instanceof TooSlow) this.#restsUntil = performance.now() + restMs;
@@ -94,19 +101,31 @@ export class Artifacts {
         `This thread has no stored output with ref '${id.slice(0, 100)}'. It may have been deleted, or be in another worker's store. Call the tool again to get it anew.`,
       );
     }
-    const bytes = Buffer.from(found.buffer, found.byteOffset, found.byteLength);
-    const { id: actual, lines } = await identify(bytes);
-    if (actual === id) return { bytes, lines };
+    const output = await this.#opened({ threadId, id }, Buffer.from(found.buffer, found.byteOffset, found.byteLength));
+    if (output) return output;
     throw new ArtifactError(`The stored output with ref '${id}' is damaged: its bytes have changed. Call the tool again to get it anew.`);
   }
 
-  async #get(threadId: string, id: string): Promise<Uint8Array | undefined> {
-    try {
-      return await withinTime(readMs, (signal) => this.store.get({ threadId, id }, signal));
-    } catch (error) {
-      throw new ArtifactError(`The stored output with ref '${id}' can't be read now: ${messageOfThrown(error)}. Try again later.`);
-    }
+  /** Returns undefined if the bytes are not those that were stored. What was stored before there were keys is still read: its id is its hash. */
+  async #opened(key: ArtifactKey, stored: Buffer): Promise<StoredOutput | undefined> {
+    const keyId = sealedWith(stored);
+    const secret = keyId === undefined ? undefined : await this.keys.byId(keyId).catch(unreadable(key.id));
+    const bytes = secret ? await unseal(key, stored, secret) : stored;
+    if (!bytes) return undefined;
+    const { id, lines } = await identify(bytes, secret ? sealedId(secret, key.threadId) : createHash('sha256'));
+    return id === key.id ? { bytes, lines } : undefined;
   }
+
+  async #get(threadId: string, id: string): Promise<Uint8Array | undefined> {
+    return withinTime(readMs, (signal) => this.store.get({ threadId, id }, signal)).catch(unreadable(id));
+  }
+}
+
+/** The store is away, or this process lacks a key. */
+function unreadable(id: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new ArtifactError(`The stored output with ref '${id}' can't be read now: ${messageOfThrown(cause)}. Try again later.`, { cause });
+  };
 }
 
 class TooSlow extends Error {
@@ -133,8 +152,7 @@ async function withinTime<T>(ms: number, work: (signal: AbortSignal) => Promise<
 }
 
 /** Hashes bytes and counts their lines, slice by slice: 64 MB at once would block the process for half a second. */
-async function identify(bytes: Uint8Array): Promise<{ id: string; lines: LineIndex }> {
-  const hash = createHash('sha256');
+async function identify(bytes: Uint8Array, hash: Hash | Hmac): Promise<{ id: string; lines: LineIndex }> {
   const lines = new LineIndex();
   for (let at = 0; at < bytes.length; at += sliceBytes) {
     if (at > 0) await setImmediate();

@@ -11,6 +11,7 @@ type Check = (value: unknown) => boolean;
 type Fields<T> = { readonly [K in keyof T]-?: Check };
 
 const isText: Check = (value) => typeof value === 'string';
+const isTime: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 const isNumber: Check = (value) => typeof value === 'number';
 const isTrue: Check = (value) => value === true;
 const isListOf =
@@ -35,18 +36,18 @@ const has =
     isObject(value) && wrongField(fields, value) === undefined;
 
 const callFields: Fields<PendingCall> = {
-  kind: isOneOf('approval', 'output', 'question', 'limit', 'reply'),
+  kind: isOneOf('approval', 'output', 'question', 'outcome', 'limit', 'reply'),
   toolCallId: isText,
   name: isText,
   arguments: isText,
-  since: optional(isText),
+  since: optional(isTime),
   votes: optional(isListOf(isText)),
   signed: optional(isTrue),
   reason: optional(isText),
   users: optional(isListOf(isText)),
   groups: optional(isListOf(isText)),
   approvers: optional(isNumber),
-  dueAt: optional(isText),
+  dueAt: optional(isTime),
   remember: optional(isListOf(has({ tool: isText, prefix: optional(isListOf(isText)), exact: optional(isTrue) }))),
   digest: optional(isText),
   agent: optional(isText),
@@ -64,6 +65,7 @@ const statusFields: Fields<StatusView> = {
   messages: isNumber,
   queued: isNumber,
   pending: isListOf(has(callFields)),
+  compensations: optional(isListOf(has({ toolCallId: isText, name: isText, status: isText, error: optional(isText) }))),
   remaining: has({ run: isObject, thread: isObject }),
   costUsd: isNumber,
   contextLeftPercent: orNull(isNumber),
@@ -84,6 +86,11 @@ export function checkedPending(threadId: string, answer: unknown): PendingCall[]
 export function checkedStatus(threadId: string, answer: unknown): StatusView {
   mustHave(statusFields, answer, { threadId, query: 'status', what: 'the status' });
   return answer as StatusView;
+}
+
+/** Throws `answer-invalid` for a page that says that more follows and leads no further, which would be read without an end. */
+export function mustLead(threadId: string, query: string, { more, next }: { more?: boolean; next: number }, from: number): void {
+  if (more && !(next > from)) throw invalid(threadId, query, `says that more follows ${from}, and continues with ${show(next)}`);
 }
 
 function mustHave<T>(

@@ -57,9 +57,24 @@ export async function readInbox(client: LonghaulClient, { group, ...others }: In
   const items: InboxItem[] = [];
   for (let at = 0; at < threads.length && items.length < limit; at += atOnce) {
     const told = await Promise.all(threads.slice(at, at + atOnce).map((info) => asking.of(info)));
-    items.push(...told.flat().filter((item) => fits(item, filter)));
+    for (const ofThread of told)
+      items.push(
+        ...withinShare(
+          limit,
+          ofThread.filter((item) => fits(item, filter)),
+        ),
+      );
   }
   return items.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, limit);
+}
+
+/** A thread with thousands of calls must not hide the others. */
+function withinShare(limit: number, items: readonly InboxItem[]): readonly InboxItem[] {
+  const most = Math.max(10, Math.ceil(limit / 4));
+  const first = items[0];
+  if (!first || items.length <= most) return items;
+  const { call: _, ...about } = first;
+  return [...items.slice(0, most), { ...about, note: `${items.length - most} more calls wait in this thread; its status lists them` }];
 }
 
 /** Rejects a blank name: it usually comes from an unset variable, and would otherwise list what waits for everyone. */

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import { queries } from '../contract/requests';
 import type { EventsPage } from '../contract/thread';
 import type { DurableEvent } from '../core/event';
+import { mustLead } from './checked-answers';
 import { grpc, grpcCode } from './errors';
 import { persist } from './persist';
 import { askWorkflow } from './query';
@@ -20,15 +21,22 @@ export interface Skipped {
 export type AskPage = (execution: string, from: number) => Promise<EventsPage>;
 
 /** Yields every page from a seq on, oldest execution of the thread first. */
-export async function* pagesFrom(ask: AskPage, from: number, execution: string): AsyncGenerator<EventsPage | Skipped> {
+export async function* pagesFrom(
+  ask: AskPage,
+  from: number,
+  execution: string,
+  later: readonly string[] = [],
+): AsyncGenerator<EventsPage | Skipped> {
   let next = from;
   for (;;) {
     const page = await ask(execution, next);
     if (page.earlier) {
       // The beginning is in earlier executions, which still answer under their own ids.
       const { execution: before, before: bound } = page.earlier;
+      const known = [...later, execution];
+      if (known.includes(before)) throw new Error(`execution ${before} names itself, or a later one, as the one before it`);
       try {
-        for await (const older of pagesFrom(ask, next, before)) {
+        for await (const older of pagesFrom(ask, next, before, known)) {
           yield older;
           next = older.next;
         }
@@ -47,8 +55,8 @@ export async function* pagesFrom(ask: AskPage, from: number, execution: string):
 }
 
 export function askPage(client: Client, threadId: string, awayMs: number | undefined): AskPage {
-  return (execution, from) =>
-    askWorkflow(client, {
+  return async (execution, from) => {
+    const page = await askWorkflow(client, {
       threadId,
       execution,
       query: queries.events,
@@ -57,6 +65,9 @@ export function askPage(client: Client, threadId: string, awayMs: number | undef
       patienceMs: noWorkerMs,
       awayMs,
     });
+    mustLead(threadId, 'events', page, from);
+    return page;
+  };
 }
 
 /** Reads all durable events, oldest first. `missing`: the server has deleted the oldest ones. */

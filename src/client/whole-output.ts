@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { Artifacts } from '../artifacts';
+import { failureTypes } from '../contract/activities';
 import { parseArtifactUrl } from '../core/artifact-url';
 import { isCleared } from '../core/context/shorten';
 import type { DurableEvent } from '../core/event';
 import { gone } from '../core/log';
 import type { Content, OutputRef, Part } from '../core/message';
 import { messageOfThrown } from '../core/thrown';
-import { LonghaulError } from './errors';
+import { LonghaulError, type LonghaulErrorCode } from './errors';
 
 /** The whole output of a tool call. */
 export interface WholeOutput {
@@ -31,7 +32,8 @@ export async function wholeOutput(
     try {
       return await artifacts.read(threadId, id);
     } catch (error) {
-      throw unavailable(threadId, toolCallId, messageOfThrown(error));
+      const lacksKey = ((error as Error).cause as Error | undefined)?.name === failureTypes.keyUnavailable;
+      throw unavailable(threadId, toolCallId, messageOfThrown(error), lacksKey ? 'encryption-key-missing' : undefined);
     }
   };
   if (outputRef && (outputRef.trimmed || isShortened(output, outputRef))) {
@@ -66,6 +68,6 @@ async function withContent(part: Part, read: (id: string) => Promise<Buffer>): P
   return { ...part, url: `data:${stored.mediaType};base64,${(await read(stored.id)).toString('base64')}` };
 }
 
-function unavailable(threadId: string, toolCallId: string, why: string): LonghaulError {
-  return new LonghaulError('output-unavailable', `The output of call "${toolCallId}" of thread "${threadId}" can't be read: ${why}`);
+function unavailable(threadId: string, toolCallId: string, why: string, code: LonghaulErrorCode = 'output-unavailable'): LonghaulError {
+  return new LonghaulError(code, `The output of call "${toolCallId}" of thread "${threadId}" can't be read: ${why}`);
 }

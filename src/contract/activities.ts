@@ -3,6 +3,7 @@ import type { Attestation, RememberedRule, SignableRequest, SignedIn } from '../
 import type { ContextMeasure } from '../core/context/budget';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
+import type { Json } from '../core/json';
 import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
 import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
@@ -15,6 +16,8 @@ export interface Activities {
   resolveAgent(request: { agent: string }): Promise<AgentFacts>;
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
+  /** Compensates a call of a `saga` tool. */
+  compensateTool(request: CompensateRequest): Promise<CompensationStep>;
   /** Checks edited arguments against their tool. Returns what is wrong with them, or the call's digest and the policy for an approval. */
   checkArguments(request: CheckArgumentsRequest): Promise<{ error?: ToolError; approval?: AskPolicy } & CheckedCall>;
   /** Verifies a signature. Returns who signed and the statement, or `refused` with the reason. */
@@ -23,12 +26,21 @@ export interface Activities {
   runHooks<N extends HookName>(request: RunHooksRequest<N>): Promise<HooksStep<N>>;
   /** Stores rules of a decision for all threads of the agent. */
   rememberRules(request: { agent: string; rules: PermissionRule[]; signed?: Attestation }): Promise<void>;
+  /** Stores the text of messages that are about to leave the transcript. Returns its reference, if it was stored. */
+  archiveMessages(request: ArchiveRequest): Promise<{ ref?: string }>;
   /** Waits for the end of a background call that runs in a workflow of its own. */
   awaitCall(request: { workflowId: string }): Promise<BackgroundEnd>;
   /** Reads what a closed execution of this thread passes on. Fails with `NotReopenable` if it can't be reopened. */
   readClosed(request: { execution: string }): Promise<ClosedThread>;
   /** Requests cancellation of the thread's own workflow. */
   requestCancel(): Promise<void>;
+}
+
+export interface ArchiveRequest {
+  agent: string;
+  transcript: TranscriptRef;
+  /** Positions in the transcript: each range from the first on, up to and without the second. */
+  ranges: [from: number, end: number][];
 }
 
 /** How a background call ended. `lost`: without an outcome, and why. */
@@ -144,7 +156,21 @@ export interface RunToolRequest {
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
   once?: true;
+  /** An attempt in an earlier activity may have begun: the probe of a `verify` tool is asked first. */
+  begun?: true;
   earlier?: EarlierAttempts;
+}
+
+export interface CompensateRequest extends Pick<RunToolRequest, 'agent' | 'runId' | 'call' | 'rules' | 'signed' | 'edited' | 'earlier'> {
+  /** What the tool returned, if that is known. */
+  output?: Json;
+}
+
+export interface CompensationStep {
+  /** Why it failed for good. */
+  failed?: string;
+  attempts: number;
+  durationMs: number;
 }
 
 export interface ToolStep {

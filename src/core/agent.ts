@@ -151,6 +151,8 @@ export interface AgentFacts {
    * code: they run in activities, which the thread waits for.
    */
   ownBackground?: true;
+  /** Messages that are dropped without a summary are stored for the model. Unset without a store, and in runs that began with earlier code. */
+  archivesDropped?: true;
   /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
   /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */

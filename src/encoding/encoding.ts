@@ -2,19 +2,25 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { readEncoding } from '../config';
 import { compressionCodec } from './compression-codec';
 import { encryptionCodec } from './encryption-codec';
+import { KeyCache } from './key-cache';
 import { type KeyProvider, keysFromFile, keysFromText } from './key-provider';
 
 /** How payloads are written. All of them are read in any case, if the key is known. */
 export interface EncodingOptions {
   /** Compresses payloads of 256 bytes or more. Default: true if there are `keys`. */
   compression?: boolean;
-  /** Encrypts every payload, and the texts of failures. Default: payloads are not encrypted. */
+  /** Encrypts every payload, the texts of failures, and stored outputs. Default: nothing is encrypted. */
   keys?: KeyProvider;
 }
 
 /** The codecs of clients, workers, replays and codec endpoints: what one of them writes, the others can read. */
 export function payloadCodecs({ keys, compression = keys !== undefined }: EncodingOptions): PayloadCodec[] {
   return [compressionCodec({ compresses: compression }), encryptionCodec(keys)];
+}
+
+/** The keys for outputs that are stored outside of Temporal: the same as for payloads. */
+export function outputKeys({ keys }: EncodingOptions): KeyCache {
+  return new KeyCache(keys, 'it is encrypted with key');
 }
 
 export interface Encoding {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
-import { encryptedWith, KeyCache } from './key-cache';
+import { encryptedWith, KeyCache, type UsableKey } from './key-cache';
 import { EncryptionKeyUnavailable } from './key-error';
 import type { KeyProvider } from './key-provider';
 import { encodingOf, metadataOf, parsePayload, serializePayload, utf8 } from './payload';
@@ -20,9 +20,8 @@ export function encryptionCodec(provider: KeyProvider | undefined): PayloadCodec
   const keys = new KeyCache(provider);
   return {
     async encode(payloads) {
-      if (!provider || payloads.length === 0) return payloads;
-      const { id, key } = await keys.current();
-      return payloads.map((payload) => encrypted(payload, id, key));
+      const current = payloads.length === 0 ? undefined : await keys.current();
+      return current ? payloads.map((payload) => encrypted(payload, current)) : payloads;
     },
     decode: (payloads) =>
       Promise.all(
@@ -40,7 +39,7 @@ export function encryptionKeyOf(payload: Payload): string | undefined {
   return metadataOf(payload, keyIdField);
 }
 
-function encrypted(payload: Payload, id: string, key: KeyObject): Payload {
+function encrypted(payload: Payload, { id, key }: UsableKey): Payload {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
   const data = Buffer.concat([nonce, cipher.update(serializePayload(payload)), cipher.final(), cipher.getAuthTag()]);

@@ -17,11 +17,15 @@ export class KeyCache {
   #asking: Promise<UsableKey> | undefined;
   readonly #byId = new Map<string, Promise<KeyObject>>();
 
-  /** `keys`: undefined if this process has none. */
-  constructor(readonly keys: KeyProvider | undefined) {}
+  /** `keys`: undefined if this process has none. `isEncryptedWith`: how messages about a missing key begin; its id follows. */
+  constructor(
+    readonly keys: KeyProvider | undefined,
+    private readonly isEncryptedWith: string = keyMissing,
+  ) {}
 
-  /** The key for new payloads. Rejects if the provider has never given one. */
-  async current(): Promise<UsableKey> {
+  /** The key for what is written from now on. Undefined if this process has none. Rejects if the provider has never given one. */
+  async current(): Promise<UsableKey | undefined> {
+    if (!this.keys) return undefined;
     if (this.#current && Date.now() < this.#current.until) return this.#current.key;
     this.#asking ??= this.#askForCurrent().finally(() => {
       this.#asking = undefined;
@@ -54,7 +58,7 @@ export class KeyCache {
   }
 
   async #find(id: string): Promise<KeyObject> {
-    const encrypted = encryptedWith(id);
+    const encrypted = encryptedWith(id, this.isEncryptedWith);
     if (!this.keys) {
       throw new EncryptionKeyUnavailable(
         `${encrypted}, and this process has no encryption keys. Set LONGHAUL_ENCRYPTION_KEYS_FILE or LONGHAUL_ENCRYPTION_KEYS, or the option encoding.keys`,
@@ -81,8 +85,8 @@ function usable({ id, key }: EncryptionKey): UsableKey {
 }
 
 /** The beginning of every message about a missing key. */
-export function encryptedWith(id: string): string {
-  return `${keyMissing} "${printable(id)}"`;
+export function encryptedWith(id: string, isEncryptedWith = keyMissing): string {
+  return `${isEncryptedWith} "${printable(id)}"`;
 }
 
 /** The id may come from a payload that anybody wrote. */

@@ -149,8 +149,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const { dependencies = {} } = options;
   const wrong = checkDependencies(dependencies) ?? checkProviders(options.providers);
   if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
-  const encoding = await startEncoding(options.encoding ?? configuredEncoding());
-  const artifacts = workerArtifacts(options.artifacts, config.artifacts);
+  const encodingOptions = options.encoding ?? configuredEncoding();
+  const encoding = await startEncoding(encodingOptions);
+  const artifacts = workerArtifacts(options.artifacts, config.artifacts, encodingOptions);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);

@@ -14,7 +14,7 @@ export interface WorkerProcessOptions {
   mode?: string;
   /** Default: LONGHAUL_TASK_QUEUE, or else `longhaul`. */
   taskQueue?: string;
-  /** Where long outputs are kept if LONGHAUL_ARTIFACTS is not set: the path of a folder, or a `postgres://` URL. Default: nowhere. */
+  /** Where long outputs are kept if LONGHAUL_ARTIFACTS is not set: the path of a folder, or a `postgres://` or `s3://` URL. Default: nowhere. */
   artifacts?: string;
   announce?: (line: string) => void;
 }

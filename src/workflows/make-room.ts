@@ -8,6 +8,7 @@ import { stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { MakeRoom } from './call-model';
 import { halve, keepAsRequested } from './compaction';
+import { dropOldest } from './drop-oldest';
 import { summarize } from './summarize';
 import { takeInResults } from './take-in';
 import type { ThreadContext } from './thread-context';
@@ -44,8 +45,8 @@ export async function compactAsRequested(thread: ThreadContext): Promise<boolean
 export function roomMaker(thread: ThreadContext): MakeRoom {
   const policy = thread.state.facts?.context;
   if (policy === null) return () => false;
-  const drop = () => halve(thread, 'context-length');
-  if (policy === undefined) return once(drop);
+  const drop = () => (thread.state.facts?.archivesDropped ? dropOldest(thread) : halve(thread, 'context-length'));
+  if (policy === undefined) return once(() => halve(thread, 'context-length'));
   const ways = [() => prune(thread, policy, 'context-length'), () => summarizeRejected(thread, policy), drop];
   return async () => {
     for (let way = ways.shift(); way; way = ways.shift()) if (await way()) return true;

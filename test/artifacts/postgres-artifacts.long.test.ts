@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { findPostgres, postgresCluster } from '../../scripts/stack/postgres.js';
 import { type ArtifactStore, Artifacts, postgresArtifacts } from '../../src/artifacts';
+import { type EncodingOptions, outputKeys } from '../../src/encoding/encoding';
+import { keys, newKey } from '../encoding/keys';
+import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 import { describeStore } from './store-contract';
 
@@ -38,13 +40,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
+function filesWith(word: string): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).filter((file) => readFileSync(file).includes(word));
 }
 
 function open(): ArtifactStore {
@@ -73,6 +71,18 @@ ifInstalled('with a server', () => {
     // Two that are deleted at the same time may each leave it to the other; the next sweep deletes it.
     await store.deleteUnusedSince(new Date(0));
     expect(await rows()).toBe(0);
+  });
+
+  test('with a key, a word of an output is in no file of the server; without one, it is', async () => {
+    const keep = (word: string, provider: EncodingOptions) =>
+      new Artifacts(open(), undefined, outputKeys(provider)).keep('t', Buffer.from(`a ${word}`), 'text/plain');
+    await keep('plainxyzzy', {});
+    await keep('sealedxyzzy', { keys: keys(newKey()) });
+    const pool = new Pool({ connectionString });
+    await pool.query('checkpoint');
+    await pool.end();
+    expect(filesWith('plainxyzzy')).not.toEqual([]);
+    expect(filesWith('sealedxyzzy')).toEqual([]);
   });
 
   test('a server that dies fails no call, and is used again when it is back', async () => {

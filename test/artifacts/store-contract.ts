@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ArtifactStore } from '../../src/artifacts';
 import { Artifacts } from '../../src/artifacts';
+import { outputKeys } from '../../src/encoding/encoding';
+import { keys, newKey } from '../encoding/keys';
 
-/** What each implementation of `ArtifactStore` must do. `open` opens the same storage again at each call, as further processes would. */
-export function describeStore(name: string, open: () => ArtifactStore): void {
+/**
+ * What each implementation of `ArtifactStore` must do. `open` opens the same storage again at each call, as further processes would. `clockMs`: how far
+ * apart two times must be for the storage to tell them apart.
+ */
+export function describeStore(name: string, open: () => ArtifactStore, { clockMs = 30 } = {}): void {
   const never = new AbortController().signal;
   const idOf = (fill: string) => fill.repeat(32);
 
@@ -85,11 +90,11 @@ export function describeStore(name: string, open: () => ArtifactStore): void {
 
     test('deletes the artifacts of threads that have stored nothing since a time, and only theirs', async () => {
       const store = open();
-      await store.deleteUnusedSince(new Date(Date.now() + 1_000));
+      await store.deleteUnusedSince(new Date(Date.now() + 10_000));
       for (const threadId of ['old', 'used']) await store.put({ threadId, id: idOf('a'), bytes: Buffer.from('x') }, never);
-      await new Promise((next) => setTimeout(next, 30));
+      await new Promise((next) => setTimeout(next, clockMs));
       const time = new Date();
-      await new Promise((next) => setTimeout(next, 30));
+      await new Promise((next) => setTimeout(next, clockMs));
       await store.put({ threadId: 'used', id: idOf('a'), bytes: Buffer.from('x') }, never);
       expect(await store.deleteUnusedSince(time)).toBe(1);
       expect(await store.get({ threadId: 'old', id: idOf('a') }, never)).toBeUndefined();
@@ -101,6 +106,16 @@ export function describeStore(name: string, open: () => ArtifactStore): void {
       const ref = await artifacts.keep('engine', Buffer.from('one\ntwo'), 'text/plain');
       expect(ref).toMatchObject({ bytes: 7, lines: 2, mediaType: 'text/plain' });
       expect((await artifacts.read('engine', ref?.id ?? '')).toString()).toBe('one\ntwo');
+    });
+
+    test('serves the engine with encryption: it gets no byte of the content, and returns what can be decrypted', async () => {
+      const store = open();
+      const artifacts = new Artifacts(store, undefined, outputKeys({ keys: keys(newKey()) }));
+      const ref = await artifacts.keep('sealed', Buffer.from('a planted word'), 'text/plain');
+      const stored = Buffer.from((await store.get({ threadId: 'sealed', id: ref?.id ?? '' }, never)) ?? '');
+      expect(stored.length).toBeGreaterThan(14);
+      expect(stored.includes('planted')).toBe(false);
+      expect((await artifacts.read('sealed', ref?.id ?? '')).toString()).toBe('a planted word');
     });
   });
 }

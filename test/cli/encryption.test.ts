@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keyIdOf } from '../../src/encoding/key-provider';
 import { startModelServer } from '../../src/testing';
 import { say } from '../../src/testing/model-server';
 import { newKey } from '../encoding/keys';
+import { freePort } from '../support/free-port';
 import { inPackage } from '../support/in-package';
 import { startWorkerProcess } from '../support/rig';
 import { closeBeforeServers, sharedServer } from '../support/temporal';
@@ -82,12 +82,3 @@ test('codec-server listens on other addresses only with a token', async () => {
   expectOneLine(refused, /Set LONGHAUL_CODEC_TOKEN/);
   expect(refused.code).toBe(2);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((found) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => found(port));
-    });
-  });
-}

@@ -1,5 +1,7 @@
 import type { LonghaulError } from '../../src/client';
-import { checkedPending, checkedStatus } from '../../src/client/checked-answers';
+import { checkedPending, checkedStatus, mustLead } from '../../src/client/checked-answers';
+import { pagesFrom } from '../../src/client/log-pages';
+import type { EventsPage } from '../../src/contract/thread';
 
 const call = { kind: 'approval', toolCallId: 'c', name: 'pay', arguments: '{}', since: '2026-11-24T00:00:00.000Z' };
 const status = {
@@ -55,6 +57,8 @@ test.each<[string, unknown, RegExp]>([
   ['a group that is an object', [{ ...call, groups: [{}] }], /as `groups`/],
   ['people that are a text', [{ ...call, users: 'dana' }], /as `users`/],
   ['votes that are a number', [{ ...call, votes: 5 }], /5 as `votes`/],
+  ['a time that is none', [{ ...call, since: 'long ago' }], /"long ago" as `since`/],
+  ['a deadline that is empty', [{ ...call, dueAt: '' }], /"" as `dueAt`/],
   ['a rule without a tool', [{ ...call, remember: [{ prefix: ['ls'] }] }], /as `remember`/],
 ])('an answer to `pending` with %s is refused', (_, answer, wrong) => {
   const message = wrongIn(() => checkedPending('odd', answer));
@@ -71,4 +75,26 @@ test.each<[string, unknown]>([
   ['no limits', { ...status, remaining: undefined }],
 ])('an answer to `status` with %s is refused', (_, answer) => {
   expect(wrongIn(() => checkedStatus('odd', answer))).toMatch(/^status: the answer of thread "odd" has /);
+});
+
+test.each([2, 1, Number.NaN, undefined as unknown as number])(
+  'a page that says that more follows and goes on at %s, after 2, is refused',
+  (next) => {
+    expect(wrongIn(() => mustLead('odd', 'messages', { more: true, next }, 2))).toMatch(
+      /^messages: .* says that more follows 2, and continues/,
+    );
+  },
+);
+
+test('pages that lead further, or are the last, are read', () => {
+  mustLead('t', 'messages', { more: true, next: 3 }, 2);
+  mustLead('t', 'messages', { more: false, next: 2 }, 2);
+});
+
+test('an execution that names itself as the one before it is not read without an end', async () => {
+  const ask = async () => ({ events: [], next: 5, more: false, earlier: { execution: 'a', before: 5 } }) as EventsPage;
+  const read = async () => {
+    for await (const _ of pagesFrom(ask, 1, 'a'));
+  };
+  await expect(read()).rejects.toThrow('execution a names itself, or a later one');
 });

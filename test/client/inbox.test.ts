@@ -173,6 +173,19 @@ test('if no worker was ever up, the inbox does not wait for one', async () => {
   await workflow.getHandle(workflowId).terminate();
 });
 
+test('one thread takes a part of the list only, however much waits in it', async () => {
+  const agent = defineAgent({ name: `busy-${rig.taskQueue}`, model: 'test-model', instructions: 'Do it.', tools });
+  const other = await startRig({ script, agents: [agent] });
+  const calls = Array.from({ length: 14 }, (_, i) => ({ ...toDeploy, id: `call_${i}` }));
+  const threads: Thread[] = [];
+  for (const asked of [calls, [toPay]]) threads.push(await other.client.start(agent.name, scene([callTools(asked)])));
+  const look = () => other.client.pending({ agent: agent.name, limit: 20 });
+  const items = await until(look, (found) => new Set(found.map(({ threadId }) => threadId)).size === 2 && found.length === 12);
+  expect(items.filter(({ call }) => call?.name === 'deploy')).toHaveLength(10);
+  expect(items.filter(({ note }) => note)).toMatchObject([{ note: '4 more calls wait in this thread; its status lists them' }]);
+  for (const thread of threads) await thread.cancel();
+});
+
 test('if the search attributes are not registered, it says so and what to do', async () => {
   const server = await startServer();
   const connection = await Connection.connect({ address: server.address });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
+import { folderArtifacts } from '../../src/artifacts';
 import type { Thread } from '../../src/client';
 import type { EncodingOptions } from '../../src/encoding/encoding';
 import { defineHooks } from '../../src/hooks';
@@ -29,6 +30,8 @@ const tools = [
       return `${text} result ${word}`;
     },
   }),
+  // Long enough to be stored outside of the history.
+  defineTool({ name: 'dump', description: 'Dumps.', input, execute: () => `stored ${word} `.repeat(10_000) }),
   defineTool({
     name: 'breaks',
     description: 'Breaks.',
@@ -57,13 +60,14 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A server of its own with one worker, and threads that carry the word wherever a text can be. Returns the server's files. */
+/** A server of its own with one worker and a store, and threads that carry the word wherever a text can be. Returns the folder of their files. */
 async function planted(encoding: EncodingOptions): Promise<{ rig: Rig; folder: string; threads: Thread[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'longhaul-encoding-'));
   folders.push(folder);
   const { address } = await startServer({ dbFilename: join(folder, 'temporal.db') });
-  const worker = { encoding, liveTextMs: 100, continueAsNewAfter: { events: 60, bytes: 1_000_000 } };
-  const rig = await startRig({ script, agents: [agent, hooked], address, worker, client: { encoding } });
+  const artifacts = folderArtifacts({ path: join(folder, 'outputs') });
+  const worker = { encoding, artifacts, liveTextMs: 100, continueAsNewAfter: { events: 60, bytes: 1_000_000 } };
+  const rig = await startRig({ script, agents: [agent, hooked], address, worker, client: { encoding, artifacts } });
   const threads = [await everyText(rig), await failedRun(rig), await failedHook(rig), await cancelled(rig)];
   return { rig, folder, threads };
 }
@@ -72,6 +76,7 @@ async function everyText({ client }: Rig): Promise<Thread> {
   const call = (name: string) => callTools([{ id: `call_${name}`, name, args: { text: `argument ${word}` } }], `text ${word}`);
   const replies = [
     call('echo'),
+    call('dump'),
     call('breaks'),
     call('pay'),
     callTools([{ id: 'call_ask', name: 'ask_human', args: { question: `question ${word}` } }]),
@@ -92,6 +97,7 @@ async function everyText({ client }: Rig): Promise<Thread> {
   const refused = await thrownBy(thread.approve(`wrong ${word}`));
   expect(refused).toMatchObject({ code: 'request-refused', message: expect.stringContaining(word) });
   await thread.answer('call_ask', `answer ${word}`);
+  expect((await thread.output('call_dump')).content).toBe(`stored ${word} `.repeat(10_000));
   await thread.send(`message ${word}`, { delivery: 'after-run' });
   const deltas = (await live).flatMap(({ type, data }) => (type === 'thread.message.delta' ? [data as { contentChunk?: string }] : []));
   expect(deltas.some(({ contentChunk }) => contentChunk?.includes(word))).toBe(true);
@@ -124,9 +130,10 @@ async function cancelled({ client }: Rig): Promise<Thread> {
   return thread;
 }
 
-/** Which files of the server contain a text. */
+/** Which files of the server and of the store contain a text. */
 function filesWith(folder: string, text: string): string[] {
-  return readdirSync(folder).filter((file) => readFileSync(join(folder, file)).includes(text));
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).filter((file) => readFileSync(file).includes(text));
 }
 
 /** What readers of histories and of the index get, as bytes. */
@@ -144,7 +151,7 @@ function bytesIn(value: unknown): string {
   return JSON.stringify(value, (_, at) => (at?.type === 'Buffer' ? Buffer.from(at.data).toString('latin1') : at));
 }
 
-test('with encryption on, no text of a person, a model or a program is readable in histories or in the files of the server', async () => {
+test('with encryption on, no text of a person, a model or a program is readable in histories, in the files of the server or in stored outputs', async () => {
   const { rig, folder, threads } = await planted({ keys: keys(newKey()), compression: false });
   const histories = await rawHistories(rig, threads);
   expect(histories).toContain('Encoded failure');
@@ -159,5 +166,7 @@ test('with encryption on, no text of a person, a model or a program is readable 
 test('without encryption, the same threads are readable there', async () => {
   const { rig, folder, threads } = await planted({});
   expect(await rawHistories(rig, threads)).toContain(word);
-  expect(filesWith(folder, word)).not.toEqual([]);
+  expect(filesWith(folder, word)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/\/temporal\.db/), expect.stringContaining('/outputs/')]),
+  );
 });

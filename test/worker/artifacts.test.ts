@@ -5,14 +5,14 @@ import { until } from '../support/until';
 
 test('a worker has the store that it is given, else that of the environment, else none', () => {
   const store = memoryArtifacts();
-  expect(workerArtifacts(store, '/elsewhere')?.store).toBe(store);
-  expect(workerArtifacts(undefined, '/elsewhere')?.store).toHaveProperty('put');
-  expect(workerArtifacts(null, '/elsewhere')).toBeUndefined();
-  expect(workerArtifacts(undefined, undefined)).toBeUndefined();
+  expect(workerArtifacts(store, '/elsewhere', {})?.store).toBe(store);
+  expect(workerArtifacts(undefined, '/elsewhere', {})?.store).toHaveProperty('put');
+  expect(workerArtifacts(null, '/elsewhere', {})).toBeUndefined();
+  expect(workerArtifacts(undefined, undefined, {})).toBeUndefined();
 });
 
 test.each([[{}], ['/path'], [{ ...memoryArtifacts(), deleteThread: 1 }]])('what is no store is refused: %j', (given) => {
-  expect(() => workerArtifacts(given as unknown as ArtifactStore, undefined)).toThrow(
+  expect(() => workerArtifacts(given as unknown as ArtifactStore, undefined, {})).toThrow(
     /^createWorker: artifacts must be a store, such as folderArtifacts\(\{ path \}\); .* has no method `(put|deleteThread)`/,
   );
 });

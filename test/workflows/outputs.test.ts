@@ -3,10 +3,10 @@ import { defineAgent } from '../../src/agents';
 import { type ArtifactStore, memoryArtifacts } from '../../src/artifacts';
 import type { Part } from '../../src/core/message';
 import { defineHooks } from '../../src/hooks';
-import { callTools, say, type WireMessage } from '../../src/testing/model-server';
+import { callTools, fail, say, type WireMessage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig } from '../support/rig';
-import { ofType, requestsOf, scenes, story, textOf } from './scenes';
+import { expectPaired, ofType, requestsOf, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
 
@@ -39,7 +39,14 @@ const toolless = defineAgent({ name: 'toolless', model: 'test-model', instructio
 /** Above 8,500 tokens the older turns are replaced by a summary. */
 const context = { windowTokens: 12_000, reserveTokens: 2_000, pruneMinimumTokens: 1_000_000, keepTurns: 1, summaryTokens: 500 };
 const summarized = defineAgent({ ...base, name: 'summarized', context });
-const agents = [agent, redacts, closed, toolless, summarized];
+/** Its window is not known: the provider rejects what is too long. */
+const rejected = defineAgent({
+  ...base,
+  name: 'rejected',
+  context: { pruneMinimumTokens: 1_000_000, keepTurns: 1 },
+  retry: { baseMs: 10, maxAttempts: 2 },
+});
+const agents = [agent, redacts, closed, toolless, summarized, rejected];
 
 let rig: Rig;
 const store = memoryArtifacts();
@@ -126,6 +133,39 @@ test('the model finds in what summaries replaced what they do not say', async ()
   const archives = ofType(told, 'thread.context.compacted').map(({ data }) => data.archiveRef);
   expect(archives.length).toBeGreaterThanOrEqual(3);
   expect(new Set(archives).size).toBe(archives.length);
+});
+
+test('the model finds in what was dropped without a summary what it was told, also after more was dropped', async () => {
+  const told: string[] = [];
+  const notes = new Set<string>();
+  let turn = 0;
+  const input = scene(
+    ({ body }) => {
+      if (JSON.stringify(body).length > 30_000) return fail(400, { code: 'context_length_exceeded' });
+      const found = body.messages.map(textOf).filter((text) => text.includes('Older messages were left out here'));
+      expect(found.length).toBeLessThanOrEqual(1);
+      for (const note of found) notes.add(note);
+      const last = textOf(body.messages.at(-1));
+      if (last.startsWith('L')) told.push(last);
+      if (notes.size < 2) return callTools([{ name: 'gives', args: { what: 'filler' } }], turn++ === 0 ? 'The code is 4711.' : '');
+      const [ref] = /(?<=ref=)\w+/.exec(found[0] ?? '') ?? [];
+      return told.length === 0 ? callTools([{ name: 'grep_output', args: { ref, pattern: 'the code', ignore_case: true } }]) : say('done');
+    },
+    'Remember',
+    () => fail(401),
+  );
+  const thread = await rig.client.start(rejected, input);
+  const events = await story(thread);
+  expect(events.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+  expect(told.join()).toContain('The code is 4711.');
+  const compacted = ofType(events, 'thread.context.compacted').map(({ data }) => data);
+  const dropped = compacted.filter(({ droppedMessages }) => droppedMessages > 0);
+  expect(dropped.length).toBeGreaterThanOrEqual(2);
+  for (const data of dropped) expect(data).toMatchObject({ reason: 'context-length', archiveRef: expect.any(String) });
+  const archived = await thread.messages({ archived: true });
+  expect(JSON.stringify(archived)).toContain('The code is 4711.');
+  expectPaired(archived);
+  expectPaired(await thread.messages());
 });
 
 test('a thread can not read the output of another, even with its reference', async () => {

@@ -206,6 +206,10 @@ test('what is signed is the call that was shown, and only if its digest is that 
   for (const expected of [other, { ...other, digest }, digest]) {
     await expect(as('dana', thread).approve('call_pay', { expect: expected })).rejects.toMatchObject({ refusal: 'not-as-expected' });
   }
+  const { digest: _, ...without } = other;
+  for (const expected of [without, { ...without, kind: 'limit' as const }]) {
+    await expect(as('dana', thread).approve('call_pay', { expect: expected })).rejects.toThrow(/not one of "dana" over this decision/);
+  }
   await as('dana', thread).approve('call_pay', { expect: shown as PendingCall });
   const [decided] = ofType(await story(thread), 'agent.approval.decided');
   expect(statementHolds(decided?.data ?? {}, 'dana')).toMatchObject({

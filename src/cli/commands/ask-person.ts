@@ -44,8 +44,8 @@ export function askPerson(thread: Thread, asker: Person): Approvals {
   return {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
-        // Skip outputs, which are not typed in; calls for other people; and calls that this person has already approved.
-        if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
+        // Skip outputs and unknown outcomes, which have commands of their own; calls for other people; and calls that this person has already approved.
+        if (call.kind === 'output' || call.kind === 'outcome' || !isFor(call, person) || hasVoted(call, person.by)) continue;
         // A signed decision needs a key.
         if (call.signed && !thread.client.options.signer) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
@@ -91,6 +91,7 @@ const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>>
   limit: decideLimit,
   reply,
   output: () => Promise.resolve(true),
+  outcome: () => Promise.resolve(true),
 };
 
 async function decide(asking: Asking): Promise<boolean> {
@@ -104,19 +105,19 @@ async function decide(asking: Asking): Promise<boolean> {
     return false;
   }
   if (isOne(answer, 'yes')) {
-    await thread.approve(id, { ...who(asking), ...asShown(call) });
+    await thread.approve(id, { ...who(asking), expect: call });
     return true;
   }
   if (isOne(answer, 'no') || isOne(answer, 'stop')) {
     const stop = isOne(answer, 'stop');
     const reason = (await prompt.ask(styled`Why not? The reason is sent to the agent (Enter: no reason) `, signal)).trim();
-    await thread.reject(id, { ...who(asking), ...(reason && { reason }), ...(stop && { stop }) });
+    await thread.reject(id, { ...who(asking), expect: call, ...(reason && { reason }), ...(stop && { stop }) });
     return true;
   }
   if (isOne(answer, 'edit')) {
     const edited = parseObject(await prompt.ask(styled`Arguments as one line of JSON: `, signal));
     if (edited) {
-      await thread.approve(id, { ...who(asking), ...asShown(call), arguments: edited });
+      await thread.approve(id, { ...who(asking), expect: call, arguments: edited });
       return true;
     }
     write(styled`That is not a JSON object; nothing was changed.\n`);
@@ -132,7 +133,7 @@ async function remember(asking: Asking): Promise<boolean> {
   const answer = (await prompt.ask(question, signal)).trim().toLowerCase();
   const scope = isOne(answer, 'thread') ? 'thread' : isOne(answer, 'agent') ? 'agent' : undefined;
   if (!scope) return false;
-  await thread.approve(call.toolCallId, { ...who(asking), ...asShown(call), remember: scope });
+  await thread.approve(call.toolCallId, { ...who(asking), expect: call, remember: scope });
   return true;
 }
 
@@ -162,6 +163,8 @@ async function answerQuestion(asking: Asking): Promise<boolean> {
 
 async function decideLimit(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal } = asking;
+  const { toolCallId: id } = call;
+  const decision = { ...who(asking), expect: call };
   const words = paint.dim('[y]es (as much again), a number, [n]o');
   const answer = (
     await prompt.ask(styled`Allow more ${paint.bold(limitNames.find((name) => name === call.name) ?? 'of it')}? ${words} `, signal)
@@ -169,9 +172,9 @@ async function decideLimit(asking: Asking): Promise<boolean> {
     .trim()
     .toLowerCase();
   const more = Number(answer);
-  if (isOne(answer, 'yes')) await thread.approve(call.toolCallId, who(asking));
-  else if (isOne(answer, 'no')) await thread.reject(call.toolCallId, who(asking));
-  else if (answer !== '' && more > 0) await thread.approve(call.toolCallId, { ...who(asking), more });
+  if (isOne(answer, 'yes')) await thread.approve(id, decision);
+  else if (isOne(answer, 'no')) await thread.reject(id, decision);
+  else if (answer !== '' && more > 0) await thread.approve(id, { ...decision, more });
   else return false;
   return true;
 }
@@ -235,9 +238,4 @@ function asked(question: Question, whom: Part = ''): Styled {
 /** The arguments as the tool receives them, in the order of its schema. */
 function argumentsOf({ arguments: args }: PendingCall, within?: Room): Styled {
   return Styled.join(argumentLines(args, within).lines.map((text) => styled`    ${Styled.lines(text)}\n`));
-}
-
-/** Approves only what was on the screen. */
-function asShown(call: PendingCall): { expect?: PendingCall } {
-  return call.digest ? { expect: call } : {};
 }

@@ -53,13 +53,13 @@ export async function approve(
     // A call with another digest is not printed, because its approval is refused.
     const isShown = pending && (expect === undefined || expect === pending.digest);
     if (isShown) note(aboutTo(threadId, pending, { edited, more, remember }));
-    const shown = isShown ? (pending.digest ? pending : undefined) : (expect ?? nothingShown);
+    const shown = isShown ? pending : (expect ?? nothingShown);
     const receipt = await thread.approve(call, {
       ...decisionOf(decision),
       ...(edited && { arguments: edited }),
       ...(remember && { remember }),
       ...(more && { more }),
-      ...(shown !== undefined && { expect: shown }),
+      expect: shown,
     });
     const { by } = decision;
     const open = by ? await openAfter(thread, call) : undefined;
@@ -116,6 +116,20 @@ export async function submit(
   await request(threadId, styled`The output of ${call} was accepted.`, (thread) =>
     thread.submitToolOutputs([{ toolCallId: call, output: value, ...(error && { isError: true }) }], whoOf(who)),
   );
+}
+
+type SettleOptions = Decision & { done?: string; notDone?: boolean; failed?: string };
+
+export async function settle(threadId: string, call: string, { done, notDone, failed, ...who }: SettleOptions): Promise<void> {
+  if ([done, notDone, failed].filter((given) => given !== undefined).length !== 1) {
+    throw new UsageError('settle: say what became of the call, with one of --done OUTPUT, --not-done and --failed REASON');
+  }
+  const output = done === undefined ? undefined : outputOf(await givenText(done, 'the output'));
+  const by = decisionOf(who);
+  await request(threadId, styled`${call} is settled.`, (thread) => {
+    if (failed !== undefined) return thread.settle(call, { ...by, outcome: 'failed', reason: failed });
+    return thread.settle(call, notDone ? { ...by, outcome: 'not-done' } : { ...by, outcome: 'done', output });
+  });
 }
 
 /** Cancels by the id of the thread or of the run. */

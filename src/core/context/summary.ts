@@ -1,5 +1,5 @@
 import { excerpt } from '../json';
-import { type Content, fileWords, type Message, toolCallsOf, type UserMessage, wordsOf } from '../message';
+import { type Content, fileWords, type Message, textOf, toolCallsOf, type UserMessage, wordsOf } from '../message';
 import type { ContextState } from '../state';
 import { shortText } from '../text';
 import { unreachable } from '../unreachable';
@@ -85,14 +85,29 @@ export function summaryMessage(
     ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
     ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
     ...(plan === undefined ? [] : [`<plan>\n${plan}\n</plan>`]),
-    ...(archives.length === 0
-      ? []
-      : [
-          `What was replaced can still be read with read_output and searched with grep_output, oldest first: ${archives.map((ref) => `ref=${ref}`).join(', ')}`,
-        ]),
+    ...(archives.length === 0 ? [] : [whereArchived(archives)]),
     ...(running === '' ? [] : [`Still running in the background; their results will come as messages: ${excerpt(running, 2_000)}`]),
   ];
   return { id, role: 'user', content: sections.join('\n\n'), origin: 'engine', summary: true };
+}
+
+function whereArchived(archives: readonly string[]): string {
+  const refs = archives.map((ref) => `ref=${ref}`).join(', ');
+  return `What was replaced can still be read with read_output and searched with grep_output, oldest first: ${refs}`;
+}
+
+const dropped = 'The conversation was too long to be kept. Older messages were left out here, without a summary.';
+
+/** The transcript with a message in place of those that were dropped and stored. It takes the place of an earlier such message. */
+export function withDropNote(id: string, messages: readonly Message[], archives: readonly string[]): Message[] {
+  const note: UserMessage = { id, role: 'user', content: `${dropped}\n\n${whereArchived(archives)}`, origin: 'engine', summary: true };
+  const kept = messages.filter((message) => !isDropNote(message));
+  const first = kept.findIndex(({ role }) => role === 'user') + 1;
+  return [...kept.slice(0, first), note, ...kept.slice(first)];
+}
+
+function isDropNote(message: Message): boolean {
+  return message.role === 'user' && message.summary === true && textOf(message.content).startsWith(dropped);
 }
 
 export function withSummary({ head, tail }: Division, summary: UserMessage): Message[] {

@@ -4,7 +4,7 @@ import { bounds } from '../../core/bounds';
 import { isObject } from '../../core/json';
 import { printable } from '../../core/printable';
 import { isDeeperThan, shortText } from '../../core/text';
-import type { Effect } from '../../core/tool';
+import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
 import { foreignInput } from '../defining/tool-input';
@@ -70,7 +70,7 @@ function repeatsSecret(tool: McpTool, secret: SecretMask): boolean {
 }
 
 /** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */
-function effectOf({ annotations }: McpTool): Effect {
+function effectOf({ annotations }: McpTool): PlainEffect {
   if (annotations?.readOnlyHint === true) return 'pure';
   return annotations?.idempotentHint === true ? 'keyed' : 'once';
 }

@@ -3,9 +3,10 @@ import type { Approval } from '../defining/approval';
 import { defineTool, type Tool } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
 import type { Security } from './credentials';
+import { type GuardedOperation, guard } from './guarded-operations';
 import { callApi } from './operation-tool';
 import type { SecurityRequirement } from './operations';
-import { type ApiRequest, setHeader, urlBelow } from './request';
+import { type ApiRequest, joined, setHeader, urlBelow } from './request';
 import { encodedQuery } from './write-parameter';
 
 const input = z.object({
@@ -29,18 +30,25 @@ export function genericTool(
     security,
     requirements,
     approval,
+    guarded,
   }: {
     server: URL;
     title: string;
     security: Security;
     requirements: readonly SecurityRequirement[];
     approval?: Approval;
+    /** Operations that need approval. A request that may amount to one of them is refused. */
+    guarded: readonly GuardedOperation[];
   },
 ): Tool {
+  const refuses = guard(guarded);
   const tool = defineTool({
     name,
     description: `Sends any HTTP request to ${title} (${server.host}). Use it only if no other tool makes the request.`,
-    input,
+    input: input.superRefine(({ method, path, query = {}, body }, { addIssue }) => {
+      const problem = refuses({ method, url: joined(server, path), query, body });
+      if (problem) addIssue(problem);
+    }),
     effect: 'once',
     execute({ method, path, query = {}, headers = {}, body }, ctx) {
       const apiKeys = keyHeaders(security);

@@ -1,10 +1,9 @@
-import type { Effect } from '../../core/tool';
+import type { PlainEffect } from '../../core/tool';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
 import { createToolset, type Toolset } from '../defining/toolset';
 import { cleanText } from './clean-text';
 import type { Credentials, Security, SecurityScheme } from './credentials';
 import { openDocument } from './document';
-import { genericApproval } from './generic-approval';
 import { genericTool } from './generic-tool';
 import type { DocumentSource } from './load-document';
 import { operationTool } from './operation-tool';
@@ -31,7 +30,7 @@ export interface OpenApiOptions {
   allowedOrigins?: readonly string[];
   /**
    * Whether there is also a tool for any other request, `http_request`. Default: no. `true`: each of its calls needs approval. A request of it that
-   * amounts to an operation needs the approval of that operation in any case.
+   * may amount to an operation with an approval is refused, because the operation's own tool asks the right people.
    */
   genericTool?: boolean | { approval: ApprovalRule<Record<string, unknown>> };
   /** Begins the name of each tool, such as `github_`. */
@@ -43,7 +42,7 @@ export interface OpenApiOptions {
 /** Settings of one operation. */
 export interface OperationChoice {
   /** Default: GET, HEAD, OPTIONS and TRACE `pure`; PUT, DELETE and those that take an idempotency key `keyed`; others `once`. */
-  effect?: Effect;
+  effect?: PlainEffect;
   /** The header in which the service takes an idempotency key. The call is then `keyed`. */
   idempotencyHeader?: string;
   /** Default `never`. */
@@ -81,9 +80,8 @@ export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTool
   };
   const names = new ToolNames(options.prefix ?? '');
   const wanted = operations.filter((operation) => isWanted(operation, options));
-  const generic = options.genericTool
-    ? [genericOf(document.root, names, security, { ...options, location: document.location }, operations)]
-    : [];
+  // Its name comes first, so that no operation takes it.
+  const name = options.genericTool && names.nameOf(genericName, genericName);
   const made = wanted.map((operation) => {
     const tool = operationTool(document, withAuth(operation, options.auth), {
       name: names.nameOf(operation.id, `${operation.method} ${operation.path}`),
@@ -93,6 +91,7 @@ export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTool
     const { id, method, path, tags, summary, deprecated } = operation;
     return { tool, operation: Object.freeze({ id, method, path, tags, summary, deprecated, tool: tool.name }) };
   });
+  const generic = name ? [genericOf(name, document.root, security, { ...options, location: document.location, operations, made })] : [];
   const toolset = createToolset([...made.map(({ tool }) => tool), ...generic]);
   return Object.freeze({ ...toolset, operations: Object.freeze(made.map(({ operation }) => operation)), skipped: Object.freeze(skipped) });
 }
@@ -132,12 +131,17 @@ function withAuth(operation: FullOperation, auth: SecurityScheme | undefined): F
   return auth ? { ...operation, security: [{ [authName]: [] }] } : operation;
 }
 
+interface Operations {
+  location: URL | undefined;
+  operations: readonly FullOperation[];
+  made: readonly { operation: ToolOperation }[];
+}
+
 function genericOf(
+  name: string,
   root: Record<string, unknown>,
-  names: ToolNames,
   security: Security,
-  options: OpenApiOptions & { location: URL | undefined },
-  operations: readonly FullOperation[],
+  { operations, made, ...options }: Omit<OpenApiOptions, 'operations'> & Operations,
 ) {
   const declared = requirementsOf(root.security);
   // Many documents declare how to authenticate only at each operation.
@@ -145,14 +149,15 @@ function genericOf(
   const server = serversOf(root.servers, options, options.location)();
   const rule = typeof options.genericTool === 'object' ? options.genericTool.approval : 'always';
   const own = checkedApproval(rule, (problem) => new TypeError(`openApiTools: the approval of genericTool ${problem}`));
-  const approved = operations.flatMap((operation) => {
-    const { approval } = settingsOf(operation, options);
-    return approval ? { operation, approval } : [];
+  const tools = new Map(made.map(({ operation: { id, tool } }) => [id, tool]));
+  const guarded = operations.flatMap((operation) => {
+    const tool = tools.get(operation.id);
+    return settingsOf(operation, options).approval ? [{ operation, ...(tool && { tool }) }] : [];
   });
-  const approval = genericApproval(server, own, approved);
-  return genericTool(names.nameOf(genericName, genericName), {
+  return genericTool(name, {
     server,
-    ...(approval && { approval }),
+    guarded,
+    ...(own && { approval: own }),
     title: cleanText(objectOf(root.info).title, 100) || 'the service',
     security,
     requirements: options.auth ? [{ [authName]: [] }] : declared.length > 0 ? declared : usual,

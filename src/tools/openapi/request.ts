@@ -58,13 +58,19 @@ export function setHeader(headers: Headers, name: string, value: string): void {
 
 /** Appends a path to a server's URL. Throws `ToolFailure` if the result would be outside it. */
 export function urlBelow(server: URL, path: string, query: readonly string[]): URL {
-  const url = new URL(server);
+  const url = joined(server, path);
   const base = server.pathname.replace(/\/$/, '');
-  url.pathname = `${base}${path}`;
   url.search = [server.search.slice(1), ...query].filter((part) => part !== '').join('&');
   if (url.origin !== server.origin || !(url.pathname === base || url.pathname.startsWith(`${base}/`))) {
     throw new ToolFailure('Error: the path leads out of the service.', { name: 'InvalidRequestError' });
   }
+  return url;
+}
+
+/** A path appended to a server's URL, which may lead out of it. */
+export function joined(server: URL, path: string): URL {
+  const url = new URL(server);
+  url.pathname = `${server.pathname.replace(/\/$/, '')}${path}`;
   return url;
 }
 

@@ -320,6 +320,11 @@ describe('answers', () => {
     expect(tool.retry).toEqual(method === 'post' ? undefined : { maxAttempts: 3, initialMs: 1_000, maxMs: 30_000 });
   });
 
+  test('deep JSON is not indented, which would multiply its size', async () => {
+    const deep = `${'['.repeat(30)}1${']'.repeat(30)}`;
+    expect(await answered(200, ` ${deep}`)).toMatchObject({ content: deep });
+  });
+
   test('JSON, text, images, PDFs and other data', async () => {
     const data = Buffer.from([0x89, 0x50, 0xff]);
     const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
@@ -459,13 +464,49 @@ describe('the generic tool', () => {
       await expect(judge({ approval: 'sometimes' as never }, {})).rejects.toThrow('the approval of genericTool');
     });
 
-    test.each(['/pets/1', '/pets/1/', '//Pets/1', '/x/../pets/1', '/%70ets/1', '/pets;a=b/1'])(
-      'a request that amounts to an operation needs its approval: %s',
-      async (path) => {
-        const judged = await judge({ approval: 'never' }, { method: 'DELETE', path });
-        expect(judged).toHaveProperty('approval');
-        expect(JSON.stringify(judged)).toContain('deletes a pet');
-      },
-    );
+    test.each([
+      ['/pets/1'],
+      ['/pets/1/'],
+      ['//Pets/1'],
+      ['/x/../pets/1'],
+      ['/%70ets/1'],
+      ['/%2570ets%252F1'],
+      ['/pets;a=b/1'],
+      ['/pets%2f1'],
+      ['/pets/a/b'],
+      ['/x/%252e%252e/pets/1'],
+    ])('a request that may amount to an operation with an approval is refused, whatever the approval of http_request: %s', async (path) => {
+      const error = { message: expect.stringMatching(/use the tool 'deletePet'|encoded dot segments/) };
+      expect(await judge({ approval: 'never' }, { method: 'DELETE', path })).toMatchObject({ kind: 'reject', error });
+      expect(await judge(true, { method: 'DELETE', path })).toMatchObject({ kind: 'reject', error });
+    });
+
+    test.each([
+      { method: 'POST', path: '/pets/1', query: { _method: 'DELETE' } },
+      { method: 'POST', path: '/pets/1', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: '_method=DELETE' },
+      { method: 'HEAD', path: '/run' },
+      { method: 'GET', path: '/' },
+      { method: 'POST', path: '/orders', query: { action: 'refund' } },
+      { method: 'POST', path: '/orders/refund' },
+      { method: 'POST', path: '/v1/operations/1:cancel' },
+    ])('so is one that the service may take for such an operation: %j', async (args) => {
+      const id = { in: 'path', name: 'id', required: true };
+      const document = {
+        openapi: '3.0.0',
+        servers: [{ url: `${api.url}/base` }],
+        paths: {
+          '/pets/{id}': { delete: { operationId: 'deletePet', parameters: [id] } },
+          '/run': { get: { operationId: 'run' } },
+          '/#Target=DeleteAll': { get: { operationId: 'deleteAll' } },
+          '/orders/{id}': { post: { operationId: 'order', parameters: [id] } },
+          '/orders?action=refund': { post: { operationId: 'refund' } },
+          '/v1/{id}:cancel': { post: { operationId: 'cancel', parameters: [id] } },
+        },
+      };
+      const tools = await openApiTools({ document, genericTool: { approval: 'never' }, settings: () => ({ approval: () => false }) });
+      const toolbox = createToolbox(tools.list());
+      expect(await toolbox.judge(callOf('http_request', args))).toMatchObject({ kind: 'reject' });
+      expect(await toolbox.judge(callOf('http_request', { method: 'GET', path: '/other' }))).toMatchObject({ kind: 'run' });
+    });
   });
 });
