@@ -55,6 +55,8 @@ export const bounds = {
   /** The description of such a tool, and the JSON Schema of its arguments. */
   mcpDescriptionChars: 4_000,
   mcpSchemaChars: 64_000,
+  /** The descriptions and schemas of all its tools, which are in each request to a model. */
+  mcpToolsChars: 200_000,
 
   /** Parts of a failure. */
   failureMessageChars: 4_000,

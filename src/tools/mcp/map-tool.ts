@@ -1,12 +1,13 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
-import { isObject } from '../../core/json';
+import { isObject, type JsonObject } from '../../core/json';
 import { printable } from '../../core/printable';
 import { isDeeperThan, shortText } from '../../core/text';
 import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
+import { mustLookLikeSchema } from '../defining/schema-check';
 import { foreignInput } from '../defining/tool-input';
 import type { SecretMask } from '../running/secret-mask';
 import type { McpServer } from './options';
@@ -29,6 +30,7 @@ export async function mapTools(
 ): Promise<MappedTools> {
   const byName = new Map<string, Tool>();
   const leftOut: string[] = [];
+  let room: number = bounds.mcpToolsChars;
   for (const tool of listed) {
     // Cleaning one tool's texts may take a tenth of a second.
     await otherWork();
@@ -37,7 +39,11 @@ export async function mapTools(
       if (repeatsSecret(tool, secret)) throw new Error('it repeats a credential');
       const name = toolName(server, tool.name);
       if (byName.has(name)) throw new Error('another one has the same name');
-      byName.set(name, mapTool(name, server, options, tool, executeOf(tool)));
+      const mapped = mapTool(name, server, options, tool, executeOf(tool));
+      const chars = mapped.description.length + JSON.stringify(mapped.parameters).length;
+      if (chars > room) throw new Error(`the tools of the server have more than ${bounds.mcpToolsChars} characters`);
+      room -= chars;
+      byName.set(name, mapped);
     } catch (error) {
       leftOut.push(`'${shown(tool.name, 100)}': ${shown(String((error as Error).message), 300)}`);
     }
@@ -92,6 +98,12 @@ function cleanSchema(schema: object, refuse: (problem: string) => Error): Record
   const clean = cleaned(schema) as Record<string, unknown>;
   // Hidden characters are longer when they are shown.
   checkChars(clean, refuse);
+  try {
+    // A provider refuses a whole request for one invalid schema.
+    mustLookLikeSchema(clean as JsonObject);
+  } catch (error) {
+    throw refuse(`is not valid: ${(error as Error).message}`);
+  }
   return clean;
 }
 

@@ -52,6 +52,7 @@ const quoted = 'quo"ted-secret-1';
 const repeated: Record<string, object> = {
   slashes: { content: [{ type: 'text', text: JSON.stringify({ sent: `Bearer ${secret}` }).replaceAll('/', '\\/') }] },
   url: { content: [{ type: 'text', text: `https://api.example.com/f?token=${encodeURIComponent(secret)}` }] },
+  file: { content: [{ type: 'text', text: 'you sent key-from-a-file-123' }] },
   structured: { content: [], structuredContent: { sent: quoted } },
   link: { content: [{ type: 'resource_link', name: secret, uri: `file:///${secret}` }] },
   name: { content: [{ type: 'resource', resource: { uri: `file:///f?token=${secret}`, blob: 'AAAA', mimeType: 'application/pdf' } }] },
@@ -61,12 +62,12 @@ const repeated: Record<string, object> = {
 
 test.each(Object.keys(repeated))('credentials that a result repeats are removed: %s', async (name) => {
   server = await startHttp({ tools: [{ name, inputSchema: { type: 'object' } }], call: () => repeated[name] ?? {} });
-  const credentials = () => ({ authorization: `Bearer ${secret}`, 'x-key': quoted });
+  const credentials = () => ({ authorization: `Bearer ${secret}`, 'x-key': quoted, 'x-file': 'key-from-a-file-123\n' });
   const { told } = mcpHost({ web: { url: server.url, credentials } });
   const content = await told(`web__${name}`);
   const shown = JSON.stringify(content);
   const bytes = Buffer.from(/base64,([^"]*)/.exec(shown)?.[1] ?? '', 'base64').toString();
-  for (const part of ['0123456789abcdef', 'ted-secret-1']) expect(shown + bytes).not.toContain(part);
+  for (const part of ['0123456789abcdef', 'ted-secret-1', 'key-from-a-file']) expect(shown + bytes).not.toContain(part);
   if (name !== 'type') expect(shown + bytes).toContain('[credential]');
 });
 
