@@ -53,3 +53,5 @@ export { loadSkill, searchSkills, skillInstructions } from './project/skills';
 export type { Execution, ToolHost } from './running/run-tool';
 export type { JudgeOptions, Toolbox, ToolboxOptions } from './running/toolbox';
 export { createToolbox } from './running/toolbox';
+export type { WebFetchArguments, WebFetchOptions } from './web/web-fetch';
+export { createWebFetch } from './web/web-fetch';
