@@ -76,6 +76,8 @@ export {
   openApiTools,
   type PermissionStore,
   type Permissions,
+  type ProbeAnswer,
+  type ProbeRequest,
   projectInstructions,
   readFile,
   searchSkills,

@@ -3,6 +3,7 @@ import { archiveMessages } from './archive-messages';
 import { awaitCall } from './await-call';
 import { callModel } from './call-model';
 import { checkArguments } from './check-arguments';
+import { compensateTool } from './compensate-tool';
 import { readClosed } from './read-closed';
 import { rememberRules } from './remember-rules';
 import { requestCancel } from './request-cancel';
@@ -22,6 +23,7 @@ export function createActivities(deps: ActivityDependencies): Activities {
     resolveAgent: resolveAgent(deps),
     callModel: callModel(deps),
     runTool: runTool(deps),
+    compensateTool: compensateTool(deps),
     runHooks: runHooks(deps),
     checkArguments: checkArguments(deps),
     verifyDecision: verifyDecision(deps),

@@ -8,6 +8,7 @@ import { excerpt } from '../core/json';
 import type { Content, ToolCall } from '../core/message';
 import { shortText } from '../core/text';
 import { isError, type ToolError, type ToolOutcome } from '../core/tool';
+import type { ToolHost } from '../tools/running/run-within';
 import type { Toolbox } from '../tools/running/toolbox';
 import { agentOf } from './steps/agent-of';
 import { callDigest } from './steps/call-digest';
@@ -17,32 +18,33 @@ import { interrupted, isInterrupted, runStep } from './steps/step';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, earlier, threadId }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, begun, earlier, threadId }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
       // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
       Object.assign(progress, { attempt: step.attempt, throws: step.before?.throws ?? 0 });
       // The retry policy allows one attempt, but an operator may have changed it.
       if (once && Context.current().info.attempt > 1) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
+      const mayHaveBegun = begun || step.attempt > 1;
       const agent = agentOf(deps.agents, agentName, step);
       const { artifacts, outputTools = [] } = deps;
       const toolbox = await agent.toolsFor({ threadId: step.threadId, calling: call.name, outputTools });
       const tool = toolbox.get(call.name);
       const workspace = resolve(agent.workspace ?? deps.workspace);
       if (unasked && !(await toolbox.isFree(call, { rules: rules.map(withoutSignature), workspace }))) {
-        return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
+        return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
       }
       if (deps.verifier) {
         const claimed = { threadId: step.threadId, runId, call, rules, workspace, ...(edited && { edited }), ...(signed && { signed }) };
         const why = await whyNotApproved({ agent, toolbox, verifier: deps.verifier }, claimed).catch(notVerified(call.name));
-        if (why) return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notApproved(why) };
+        if (why) return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notApproved(why) };
       }
       if (digest && (await digestNow(step.threadId, toolbox, call)) !== digest) {
-        return { messageId: newMessageId(), outcome: step.attempt > 1 ? unknownOutcome(call.name) : notAsShown(call.name) };
+        return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notAsShown(call.name) };
       }
       // Pages of a stored output are not stored again.
       const isPage = tool !== undefined && outputTools.includes(tool);
-      const { outcome, threw } = await toolbox.execute(call, {
+      const host: ToolHost = {
         signal: step.signal,
         idempotencyKey: `${step.threadId}/${runId}/${call.id}`,
         threadId: step.threadId,
@@ -56,14 +58,15 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
           progress.text = message;
           step.publish('agent.tool.progress', runId, { toolCallId: call.id, name: call.name, attempt: step.attempt, message });
         },
-      });
+      };
+      const { outcome, threw } = (mayHaveBegun && (await toolbox.probe(call, host))) || (await toolbox.execute(call, host));
       // Interrupted, not cancelled: another attempt may run it. The outcome of a `once` tool is unknown; after a reset, it would run again.
       if (outcome.status === 'cancelled' && isInterrupted()) {
         if (once && Context.current().cancellationDetails?.reset) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };
         throw interrupted();
       }
       progress.throws = (progress.throws ?? 0) + (threw ? 1 : 0);
-      if (threw && progress.throws < (tool?.retry?.maxAttempts ?? 1)) {
+      if (threw && !once && progress.throws < (tool?.retry?.maxAttempts ?? 1)) {
         const { throws } = progress;
         throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name, { throws });
       }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { AtLimit, HostedTool, Limits, ModelChoice, ModelSettings, StopPolicy } from '../core/agent';
 import type { RetryPolicy } from '../core/failure';
-import type { ToolStrategy } from '../core/tool';
+import type { OnUnknown, ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { Tool } from '../tools/defining/define-tool';
 import type { ToolProvider, ToolsWanted } from '../tools/defining/tool-provider';
@@ -91,6 +91,8 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   permissions?: Permissions;
   /** Timeout of one attempt for tools without their own. Milliseconds; default 30,000. */
   toolTimeoutMs?: number;
+  /** What happens if nobody knows whether a call was carried out, for tools that set nothing else. Default `tell-model`. */
+  onUnknown?: Exclude<OnUnknown, 'probe-again'>;
   /** Default `by-effect`: `pure` calls run concurrently, the others one after another. */
   strategy?: ToolStrategy;
   /** How model calls are retried; unset fields use the engine's defaults. */

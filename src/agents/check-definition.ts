@@ -40,6 +40,7 @@ const fields: Record<keyof AgentDefinition, true> = {
   hookErrors: true,
   permissions: true,
   toolTimeoutMs: true,
+  onUnknown: true,
   strategy: true,
   retry: true,
   context: true,

@@ -20,6 +20,7 @@ const optionsSchema = z
   .object({
     atLimit: z.enum(['stop', 'summarize', 'hand-out', 'ask', 'fail']),
     toolFailure: z.enum(['continue', 'fail']),
+    onUnknown: z.enum(['tell-model', 'ask-person', 'fail-run']),
     fallbackOnContentFilter: z.boolean(),
     readOutputs: z.boolean(),
     outputRetries: count,

@@ -30,10 +30,12 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
     throw new TypeError(`${which}:\n${problems.map((problem) => `- ${problem}`).join('\n')}`);
   }
   const [first = '', ...fallbackModels] = [model].flat().map((one) => one.trim());
+  const { onUnknown } = definition;
   const own = permissions?.forAgent(name);
   const box = agentTools(name, definition, {
     timeoutMs: toolTimeoutMs ?? defaultToolTimeoutMs,
     done: stop.kind === 'done-tool',
+    ...(onUnknown && { onUnknown }),
     // Permissions need the agent's name to read its remembered rules.
     ...(own && { permissions: own }),
   });

@@ -44,6 +44,10 @@ export type AuditFact =
   | ({ kind: 'voted' } & Named & Data<'agent.approval.voted'>)
   | ({ kind: 'escalated' } & Named & Data<'agent.approval.escalated'>)
   | ({ kind: 'decided'; waitedMs?: number } & Named & Data<'agent.approval.decided'>)
+  | ({ kind: 'outcome-unknown' } & Data<'agent.tool.outcome.unknown'>)
+  | ({ kind: 'settled' } & Named & Data<'agent.tool.outcome.settled'>)
+  | ({ kind: 'compensated' } & Data<'agent.tool.compensation.completed'>)
+  | ({ kind: 'compensation-failed' } & Data<'agent.tool.compensation.failed'>)
   | ({ kind: 'unanswered' } & Named & Data<'agent.input.expired'>)
   | ({ kind: 'limit-reached' } & Data<'agent.limit.reached'>)
   | ({ kind: 'limit-handed-out' } & Data<'agent.limit.handed_out'>)
@@ -120,6 +124,14 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       const waited = asked === undefined ? {} : { waitedMs: Date.parse(event.timestamp) - asked };
       return { kind: 'decided', ...named(event.data.toolCallId), ...waited, ...event.data };
     }
+    case 'agent.tool.compensation.completed':
+      return { kind: 'compensated', ...event.data };
+    case 'agent.tool.compensation.failed':
+      return { kind: 'compensation-failed', ...event.data };
+    case 'agent.tool.outcome.unknown':
+      return { kind: 'outcome-unknown', ...event.data };
+    case 'agent.tool.outcome.settled':
+      return { kind: 'settled', ...named(event.data.toolCallId), ...event.data };
     case 'agent.input.expired':
       return { kind: 'unanswered', ...named(event.data.toolCallId), ...event.data };
     case 'agent.limit.reached':
@@ -163,6 +175,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'thread.run.step.tool_call.completed_by_llm':
     case 'thread.run.requires_action':
     case 'agent.tool.execution.started':
+    case 'agent.tool.compensation.started':
     case 'agent.request.accepted':
     case 'thread.context.compaction.started':
     case 'thread.closed':

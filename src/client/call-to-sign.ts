@@ -10,7 +10,7 @@ import { LonghaulError } from './errors';
  * @throws LonghaulError with the refusal `not-as-expected`
  */
 export function callToSign(threadId: string, call: PendingCall, expect: string | undefined): SignedCall {
-  const { toolCallId, name, arguments: args, digest: claimed, remember } = call;
+  const { kind, toolCallId, name, arguments: args, digest: claimed, remember, since } = call;
   const digest = digestOfCall(threadId, { id: toolCallId, name, arguments: args }, (text) =>
     createHash('sha256').update(text).digest('hex'),
   );
@@ -23,5 +23,11 @@ export function callToSign(threadId: string, call: PendingCall, expect: string |
       { refusal: 'not-as-expected' },
     );
   }
-  return { name, arguments: args, ...(claimed && { digest }), ...(remember && { remember }) };
+  return {
+    name,
+    arguments: args,
+    ...(claimed && { digest }),
+    ...(remember && { remember }),
+    ...(kind === 'outcome' && since && { since }),
+  };
 }

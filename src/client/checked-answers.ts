@@ -36,7 +36,7 @@ const has =
     isObject(value) && wrongField(fields, value) === undefined;
 
 const callFields: Fields<PendingCall> = {
-  kind: isOneOf('approval', 'output', 'question', 'limit', 'reply'),
+  kind: isOneOf('approval', 'output', 'question', 'outcome', 'limit', 'reply'),
   toolCallId: isText,
   name: isText,
   arguments: isText,
@@ -65,6 +65,7 @@ const statusFields: Fields<StatusView> = {
   messages: isNumber,
   queued: isNumber,
   pending: isListOf(has(callFields)),
+  compensations: optional(isListOf(has({ toolCallId: isText, name: isText, status: isText, error: optional(isText) }))),
   remaining: has({ run: isObject, thread: isObject }),
   costUsd: isNumber,
   contextLeftPercent: orNull(isNumber),

@@ -44,6 +44,7 @@ export interface Expecting {
 }
 
 export type Approval = Decision & Expecting & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
+export type Settling = Decision & ({ outcome: 'done'; output: unknown } | { outcome: 'not-done' } | { outcome: 'failed'; reason: string });
 export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
@@ -86,6 +87,14 @@ export class Thread {
   /** Answers a question. */
   answer(toolCallId: string, text: string, who: Answer = {}): Promise<Receipt> {
     return this.#decide({ name: 'submitToolOutputs', content: { outputs: [{ toolCallId, output: text }], ...who } }, 'answer');
+  }
+
+  /**
+   * Settles a call whose outcome is unknown: `done` with what the tool would have returned; `not-done`, and it runs again with the same key; or
+   * `failed` with a reason for the model.
+   */
+  settle(toolCallId: string, settlement: Settling): Promise<Receipt> {
+    return this.#decide({ name: 'settle', content: { toolCallId, ...settlement } });
   }
 
   /** Submits the outputs of tool calls that are executed outside. */
@@ -290,10 +299,11 @@ export class Thread {
     if (!signer) return this.#request(name, content, method);
     const { agent, runId, pending } = await this.status();
     const at = { threadId: this.id, agent: shown?.agent ?? agent, runId: runId ?? '' };
-    if (name !== 'approve') return this.#request(name, await signed(signer, request, at), method);
-    const { toolCallId, expect } = content;
-    const waiting = (shown ? [shown] : pending).find((call) => call.kind === 'approval' && call.toolCallId === toolCallId);
-    const call = waiting && callToSign(this.id, waiting, expect);
+    if (name === 'submitToolOutputs') return this.#request(name, await signed(signer, request, at), method);
+    const { toolCallId } = content;
+    const kind = name === 'approve' ? 'approval' : 'outcome';
+    const waiting = (shown ? [shown] : pending).find((call) => call.kind === kind && call.toolCallId === toolCallId);
+    const call = waiting && callToSign(this.id, waiting, name === 'approve' ? content.expect : undefined);
     return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);
   }
 
@@ -350,7 +360,7 @@ function randomId(): string {
 }
 
 function callsOf({ name, content }: SignableRequest): string[] {
-  return name === 'approve' ? [content.toolCallId] : content.outputs.map(({ toolCallId }) => toolCallId);
+  return name === 'submitToolOutputs' ? content.outputs.map(({ toolCallId }) => toolCallId) : [content.toolCallId];
 }
 
 function codeOf(error: unknown): unknown {

@@ -3,6 +3,7 @@ import type { Attestation, RememberedRule, SignableRequest, SignedIn } from '../
 import type { ContextMeasure } from '../core/context/budget';
 import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
+import type { Json } from '../core/json';
 import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
 import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
@@ -15,6 +16,8 @@ export interface Activities {
   resolveAgent(request: { agent: string }): Promise<AgentFacts>;
   callModel(request: CallModelRequest): Promise<ModelStep>;
   runTool(request: RunToolRequest): Promise<ToolStep>;
+  /** Compensates a call of a `saga` tool. */
+  compensateTool(request: CompensateRequest): Promise<CompensationStep>;
   /** Checks edited arguments against their tool. Returns what is wrong with them, or the call's digest and the policy for an approval. */
   checkArguments(request: CheckArgumentsRequest): Promise<{ error?: ToolError; approval?: AskPolicy } & CheckedCall>;
   /** Verifies a signature. Returns who signed and the statement, or `refused` with the reason. */
@@ -153,7 +156,21 @@ export interface RunToolRequest {
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
   once?: true;
+  /** An attempt in an earlier activity may have begun: the probe of a `verify` tool is asked first. */
+  begun?: true;
   earlier?: EarlierAttempts;
+}
+
+export interface CompensateRequest extends Pick<RunToolRequest, 'agent' | 'runId' | 'call' | 'rules' | 'signed' | 'edited' | 'earlier'> {
+  /** What the tool returned, if that is known. */
+  output?: Json;
+}
+
+export interface CompensationStep {
+  /** Why it failed for good. */
+  failed?: string;
+  attempts: number;
+  durationMs: number;
 }
 
 export interface ToolStep {

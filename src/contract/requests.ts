@@ -1,7 +1,15 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ContextView } from '../core/context/view';
 import type { PendingCall } from '../core/event';
-import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest, SubmitRequest } from '../core/requests';
+import type {
+  CancelRequest,
+  CloseRequest,
+  DecisionRequest,
+  PauseRequest,
+  SendRequest,
+  SettleRequest,
+  SubmitRequest,
+} from '../core/requests';
 import type { MessageReceipt } from '../core/state';
 import type {
   ClosedThread,
@@ -31,6 +39,7 @@ export const signals = {
   sendMessage: defineSignal<[SendRequest]>('sendMessage'),
   submitToolOutputs: defineSignal<[SubmitRequest]>('submitToolOutputs'),
   approve: defineSignal<[DecisionRequest]>('approve'),
+  settle: defineSignal<[SettleRequest]>('settle'),
   pause: defineSignal<[PauseRequest?]>('pause'),
   resume: defineSignal<[PauseRequest?]>('resume'),
   compact: defineSignal<[PauseRequest?]>('compact'),
@@ -42,6 +51,7 @@ export const updates = {
   sendMessage: defineUpdate<Receipt, [SendRequest]>('sendMessage'),
   submitToolOutputs: defineUpdate<Receipt, [SubmitRequest]>('submitToolOutputs'),
   approve: defineUpdate<Receipt, [DecisionRequest]>('approve'),
+  settle: defineUpdate<Receipt, [SettleRequest]>('settle'),
   pause: defineUpdate<Receipt, [PauseRequest?]>('pause'),
   resume: defineUpdate<Receipt, [PauseRequest?]>('resume'),
   compact: defineUpdate<Receipt, [PauseRequest?]>('compact'),

@@ -1,6 +1,7 @@
 import type { AgentFacts, Limits } from '../core/agent';
 import type { DurableEvent, PendingCall, RunStatus } from '../core/event';
 import type { Content, Message, Usage } from '../core/message';
+import type { CompensationView } from '../core/sagas';
 import type { Metrics, Overrides, ThreadState } from '../core/state';
 import type { Verdict } from '../core/tool';
 import type { RunToolRequest } from './activities';
@@ -81,6 +82,8 @@ export interface StatusView {
   messages: number;
   queued: number;
   pending: PendingCall[];
+  /** The compensations of the run's `saga` calls, in their order, once the first has begun. */
+  compensations?: CompensationView[];
   /** What is left of each limit that is set, for the run and for the whole thread. */
   remaining: { run: Limits; thread: Limits };
   costUsd: number;

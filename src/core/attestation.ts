@@ -1,6 +1,7 @@
 import { parseObject, sortedJson } from './json';
-import type { DecisionRequest, SubmitRequest } from './requests';
+import type { DecisionRequest, SettleRequest, SubmitRequest } from './requests';
 import type { PermissionRule } from './tool';
+import { unreachable } from './unreachable';
 
 /** Statement and signature of a decision, stored in the log. Anyone who has the signer's public key can verify it later. */
 export interface Attestation {
@@ -11,7 +12,10 @@ export interface Attestation {
 }
 
 /** A request that can be signed; `name` is the name of its signal and update. */
-export type SignableRequest = { name: 'approve'; content: DecisionRequest } | { name: 'submitToolOutputs'; content: SubmitRequest };
+export type SignableRequest =
+  | { name: 'approve'; content: DecisionRequest }
+  | { name: 'submitToolOutputs'; content: SubmitRequest }
+  | { name: 'settle'; content: SettleRequest };
 
 export interface SignedIn {
   threadId: string;
@@ -19,7 +23,7 @@ export interface SignedIn {
   agent: string;
   /** The run's id, which tells the thread from an earlier one with the same thread id. */
   runId: string;
-  /** The call that waits for an approval, if the request decides about one. */
+  /** The call that waits for an approval or to be settled, if the request decides about one. */
   call?: SignedCall;
 }
 
@@ -31,6 +35,8 @@ export interface SignedCall {
   digest?: string;
   /** What `remember` would allow: the call's suggestion, or, if it has none, all calls of the tool. */
   remember?: readonly PermissionRule[];
+  /** Since when an unknown outcome waits to be settled, in ISO 8601: if the call runs again and is lost again, it takes another signature. */
+  since?: string;
 }
 
 /** A remembered rule, with the signed decision that it comes from if decisions are signed. */
@@ -63,11 +69,27 @@ export const statementVersion = 'longhaul-decision-1';
  * Returns the text that is signed: thread, agent, run and call, who decides, and the exact decision. Contents that may be large are included as the
  * SHA-256 of their JSON with sorted keys. The signer and the verifier each build the statement from their own data, so neither trusts the other's.
  */
-export function statementOf({ name, content }: SignableRequest, at: SignedIn, sha256: (text: string) => string): string {
+export function statementOf(request: SignableRequest, at: SignedIn, sha256: (text: string) => string): string {
   const { threadId, agent, runId, call } = at;
   const hash = (value: unknown) => hashOfValue(value, sha256);
-  const what = name === 'approve' ? decided(content, call, hash) : submitted(content, hash);
+  const what = contentOf(request, call, hash);
+  const { name, content } = request;
   return sortedJson({ version: statementVersion, request: name, threadId, agent, runId, by: content.by, ...what }) as string;
+}
+
+type Hash = (value: unknown) => string;
+
+function contentOf(request: SignableRequest, call: SignedCall | undefined, hash: Hash): object {
+  switch (request.name) {
+    case 'approve':
+      return decided(request.content, call, hash);
+    case 'submitToolOutputs':
+      return submitted(request.content, hash);
+    case 'settle':
+      return settled(request.content, call, hash);
+    default:
+      return unreachable(request);
+  }
 }
 
 /** How a statement contains a value that may be large: `sha256:` and the hash of its JSON with sorted keys. */
@@ -75,13 +97,11 @@ export function hashOfValue(value: unknown, sha256: (text: string) => string): s
   return `sha256:${sha256(sortedJson(value) ?? '')}`;
 }
 
-function decided(content: DecisionRequest, call: SignedCall | undefined, hash: (value: unknown) => string): object {
+function decided(content: DecisionRequest, call: SignedCall | undefined, hash: Hash): object {
   const { toolCallId, approved = true, reason, arguments: edited, remember, stop, more } = content;
   return {
     toolCallId,
-    tool: call?.name,
-    digest: call?.digest,
-    shown: call && hash(parseObject(call.arguments) ?? call.arguments),
+    ...shownOf(call, hash),
     approved,
     reason: reason || undefined,
     arguments: edited && hash(edited),
@@ -91,12 +111,21 @@ function decided(content: DecisionRequest, call: SignedCall | undefined, hash: (
   };
 }
 
+function shownOf(call: SignedCall | undefined, hash: Hash): object {
+  return { tool: call?.name, digest: call?.digest, shown: call && hash(parseObject(call.arguments) ?? call.arguments) };
+}
+
+function settled({ toolCallId, outcome, output, reason }: SettleRequest, call: SignedCall | undefined, hash: Hash): object {
+  const hashed = output === undefined ? undefined : hash(output);
+  return { toolCallId, ...shownOf(call, hash), since: call?.since, outcome, output: hashed, reason: reason || undefined };
+}
+
 /** The rules that `remember` keeps for a call. */
 function rulesToRemember({ name, remember = [{ tool: name }] }: SignedCall): readonly PermissionRule[] {
   return remember;
 }
 
 /** A signed submission has one output, because the event of each answered call stores the whole statement. */
-function submitted({ outputs: [answer] }: SubmitRequest, hash: (value: unknown) => string): object {
+function submitted({ outputs: [answer] }: SubmitRequest, hash: Hash): object {
   return { toolCallId: answer?.toolCallId, output: hash(answer?.output ?? null), isError: answer?.isError || undefined };
 }

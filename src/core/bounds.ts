@@ -10,6 +10,9 @@
 export const bounds = {
   /** Calls of a thread that run in the background at the same time. Its state has an entry for each. */
   backgroundCalls: 100,
+  /** What a run keeps to compensate its `saga` calls, and the output of one of them. The state has an entry for each. */
+  sagaBytes: 400_000,
+  sagaOutputBytes: 4_000,
   /** A result of an activity. Events and queries, which are payloads too, contain it together with other data. */
   resultBytes: 1_500_000,
   /** The state of a closed conversation that is reopened. */

@@ -22,7 +22,9 @@ export function callById(run: RunState | null | undefined, id: string): CallStat
 }
 
 /** A change of a call. A call that is done has its outcome and the id of its result message. */
-type CallChange = Partial<Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved' | 'signed'>> & {
+type CallChange = Partial<
+  Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved' | 'signed' | 'unknown' | 'again'>
+> & {
   /** `undefined`: people are no longer asked. */
   ask?: AskState | undefined;
 } & ({ phase?: Exclude<CallState['phase'], 'done'> } | Pick<Extract<CallState, { phase: 'done' }>, 'phase' | 'outcome' | 'messageId'>);
@@ -37,7 +39,7 @@ export function changeCall(run: RunState | null, id: string, change: CallChange)
   });
 }
 
-/** Whether a call waits for an approval, or for an output from outside. */
+/** Whether a call waits for an approval, for an output from outside, or for someone to settle it. */
 export function waits({ phase }: CallState): boolean {
   return waitsIn[phase];
 }
@@ -47,6 +49,7 @@ const waitsIn: Record<CallState['phase'], boolean> = {
   'awaiting-approval': true,
   'awaiting-output': true,
   running: false,
+  unsettled: true,
   done: false,
 };
 

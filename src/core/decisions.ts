@@ -110,7 +110,7 @@ export function checkDecision(state: ThreadState, payload: unknown, verified?: V
 }
 
 /** Puts the request's name in front of the reason, for readers who see only the log. */
-function of(request: string, { reason, code }: Refusal): Refusal {
+export function of(request: string, { reason, code }: Refusal): Refusal {
   return { code, reason: `${request}: ${reason}` };
 }
 
@@ -133,7 +133,7 @@ function editsWhatOthersApproved(call: CallState | undefined, edited: unknown): 
   return edited !== undefined && call !== undefined && (askPolicyOf(call.verdict, call.phase)?.approvers ?? 1) > 1;
 }
 
-interface Decider {
+export interface Decider {
   by?: string;
   groups?: string[];
   signature?: string;
@@ -142,7 +142,8 @@ interface Decider {
 /** Who signed a request, and their groups, according to the worker's verifier. */
 export type Verified = Pick<Decider, 'by' | 'groups'>;
 
-function checkDecider(
+/** Checks who answers a request, and that the request is signed if it must be. */
+export function checkDecider(
   { facts }: ThreadState,
   name: string,
   { by: claimed, groups: claimedGroups, signature }: Record<string, unknown>,
@@ -162,7 +163,7 @@ function checkDecider(
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
   const clean = facts?.sameNames ? cleanDecider(name, who, facts.sameNames === 'as-seen' ? checkPerson : earlierNames.check) : yes(who);
   if (!facts?.signedDecisions || !clean.ok) return clean;
-  const only = `${name}: this thread takes signed ${name === 'approve' ? 'decisions' : 'answers and outputs'} only`;
+  const only = `${name}: this thread takes signed ${name === 'submitToolOutputs' ? 'answers and outputs' : 'decisions'} only`;
   if (!clean.request.by) return no(`${only}; say who you are with \`by\``, 'signature-refused');
   if (signature === undefined || signature === '') {
     return no(`${only}; sign it: set LONGHAUL_SIGNING_KEY, or give the client a signer`, 'signature-refused');
@@ -179,7 +180,7 @@ function cleanDecider(name: string, { by, groups }: Decider, check: typeof check
 }
 
 /** Returns a refusal if someone may not answer for a waiting call, or has already done so. */
-function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decider, verified?: Verified): Refusal | undefined {
+export function notEntitled(state: ThreadState, id: string, { by, groups = [] }: Decider, verified?: Verified): Refusal | undefined {
   if (state.facts?.signedDecisions && !verified) return undefined;
   const call = findCall(activeRun(state), id);
   if (!call) return undefined;
@@ -240,11 +241,11 @@ function namesCompared(how: AgentFacts['sameNames']): typeof sameName {
 }
 
 /** Returns a refusal if a call does not wait in `phase`: `already-decided` if it did before, otherwise `not-waiting`. */
-function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): Refusal | undefined {
+export function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): Refusal | undefined {
   const calls = activeRun(state)?.calls ?? [];
   const call = calls.find((c) => c.id === id);
   if (call?.phase === phase) return undefined;
-  const what = phase === 'awaiting-output' ? 'an output' : 'an approval';
+  const what = phase === 'awaiting-output' ? 'an output' : phase === 'unsettled' ? 'someone to settle it' : 'an approval';
   const waiting = calls.filter((c) => c.phase === phase).map((c) => `"${c.id}" (${c.name})`);
   const hint =
     waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
@@ -257,10 +258,11 @@ function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']
   const output = call.verdict.kind === 'external' && call.verdict.question ? 'an answer' : 'its output';
   const was: Record<CallState['phase'], [string, RefusalCode]> = {
     done: ['has its outcome already', 'already-decided'],
-    running: ['was decided already and is running', 'already-decided'],
+    running: [phase === 'unsettled' ? 'is running' : 'was decided already and is running', 'already-decided'],
+    unsettled: ['has an unknown outcome, which someone has to settle', 'not-waiting'],
     ready: ['was decided already', 'already-decided'],
-    'awaiting-approval': ['waits for an approval, not for an output', 'not-waiting'],
-    'awaiting-output': [`waits for ${output}, not for an approval`, 'not-waiting'],
+    'awaiting-approval': [`waits for an approval, not for ${what}`, 'not-waiting'],
+    'awaiting-output': [`waits for ${output}, not for ${what}`, 'not-waiting'],
   };
   const [words, code] = was[call.phase];
   return refusal(`"${id}" (${call.name}) ${words}${byWhom(state, id)}${hint}`, code);

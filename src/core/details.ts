@@ -5,6 +5,7 @@ import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
+import { compensationsOf } from './sagas';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
 import { jsonBytes } from './text';
@@ -108,10 +109,15 @@ function facts(state: ThreadState): Markdown {
   const { inputTokens, cachedInputTokens, outputTokens } = usage;
   const left = contextLeft(state);
   const cost = state.before.costUsd + (run?.costUsd ?? 0);
+  const compensations = compensationsOf(run) ?? [];
+  const undone = compensations.filter(({ status }) => status === 'completed').length;
+  const broken = compensations.filter(({ status }) => status === 'failed').map(({ name }) => Markdown.code(name));
   const rows = [
     ...(run ? [markdown`- run: ${run.number} (${Markdown.code(run.id)})`] : []),
     ...(cost > 0 ? [markdown`- cost: ${cost.toFixed(4)} USD`] : []),
     markdown`- tokens: ${inputTokens} in (${cachedInputTokens} cached), ${outputTokens} out`,
+    ...(compensations.length > 0 ? [markdown`- compensated: ${undone} of ${compensations.length} calls`] : []),
+    ...(broken.length > 0 ? [markdown`- **not compensated**: ${Markdown.join(broken.slice(0, mostNamed), ', ')}`] : []),
     markdown`- messages: ${messages.length}, ${queue.length} queued`,
     ...(left === null ? [] : [markdown`- context left: ${left} %`]),
   ];
@@ -144,6 +150,7 @@ const waitsFor: Record<PendingCall['kind'], Markdown> = {
   approval: markdown`waits for an **approval**`,
   output: markdown`waits for its **output**`,
   question: markdown`waits for an **answer**`,
+  outcome: markdown`has an unknown **outcome**, to be settled`,
   limit: markdown`is at its limit: **more of it?**`,
   reply: markdown`**reply** is waited for`,
 };
@@ -163,6 +170,10 @@ function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): M
   const json = (value: object) => Markdown.code(JSON.stringify(value));
   if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
   const who = { by: 'you', ...(groups && { groups: groups.slice(0, 1) }) };
+  if (kind === 'outcome') {
+    const failed = json({ toolCallId, ...who, outcome: 'failed', reason: '…' });
+    return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
+  }
   return kind === 'approval' || kind === 'limit'
     ? markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`
     : markdown`Send the signal \`submitToolOutputs\` with ${json({ outputs: [{ toolCallId, output: '…' }], ...((users || groups) && who) })}`;

@@ -72,6 +72,15 @@ export interface DurableEventData {
     by?: string;
     signed?: Attestation;
   };
+  /** Nobody knows whether the call was carried out, and a person is asked to settle it. `message` says why. */
+  'agent.tool.outcome.unknown': { toolCallId: string; name: string; message: string };
+  /** A person settled an unknown outcome. `not-done`: the call runs again. Otherwise its outcome follows. */
+  'agent.tool.outcome.settled': { toolCallId: string; outcome: Settlement; by?: string; signed?: Attestation; reason?: string };
+  /** The run did not succeed, and a call of a `saga` tool is being compensated. */
+  'agent.tool.compensation.started': { toolCallId: string; name: string };
+  'agent.tool.compensation.completed': { toolCallId: string; name: string; attempts: number; durationMs: number };
+  /** The compensation failed for good: a person has to look at it. */
+  'agent.tool.compensation.failed': { toolCallId: string; name: string; message: string; attempts?: number };
   /** The outcome of a background call. `message` passes it to the model. */
   'agent.tool.background.completed': {
     toolCallId: string;
@@ -219,6 +228,10 @@ export interface DurableEventData {
  */
 export type CompactionReason = 'window' | 'context-length' | 'requested';
 
+/** What a person found out about a call whose outcome was unknown. */
+export type Settlement = (typeof settlements)[number];
+export const settlements = ['done', 'not-done', 'failed'] as const;
+
 /** When a run takes in a message that is sent while it is active. `now` aborts the current model call; `after-run` begins the next run. */
 export type Delivery = 'next-turn' | 'now' | 'after-run';
 
@@ -303,11 +316,11 @@ export type RunStatus =
   | 'expired';
 
 /**
- * Something that waits for someone outside: a call that needs an approval, an output or (if it is a question) an answer; or a run that needs a
+ * Something that waits for someone outside: a call that needs an approval, an output, (if it is a question) an answer or an outcome; or a run that needs a
  * higher limit or a reply.
  */
 export interface PendingCall extends AskDetails {
-  kind: 'approval' | 'output' | 'question' | 'limit' | 'reply';
+  kind: 'approval' | 'output' | 'question' | 'outcome' | 'limit' | 'reply';
   /** The id to answer with: the call's id; for `limit` the id of the request, for `reply` the correlation id. */
   toolCallId: string;
   /** The name of the tool or the limit; for a reply `reply`. */

@@ -7,12 +7,14 @@ import { bytesOf } from './context/carry';
 import { archivesWith } from './context/summary';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus } from './event';
+import type { Json } from './json';
 import { strip } from './log';
 import { addUsage, type Message, noUsage, textOf, toolCallsOf, type Usage } from './message';
 import { measure } from './metrics';
 import { planOf } from './plan';
 import { noteReceipt } from './receipts';
 import { noteRequest, type RequestMark } from './request-ids';
+import { changeCompensation, sagaBegan, sagaEnded } from './sagas';
 import { workedMs } from './spent';
 import {
   type AskState,
@@ -27,6 +29,7 @@ import {
 import type { AskPolicy, Suspension, Verdict } from './tool';
 import { extendHash, tokenOf } from './transcript';
 import { unreachable } from './unreachable';
+import { argumentsOf } from './views';
 import { addWaste, type Waste } from './waste';
 
 /** Data of an event that readers do not need. It changes the state and is not kept in the log. */
@@ -49,6 +52,8 @@ export interface Extra {
   approval?: AskPolicy;
   /** With the placeholder of a background call that runs in a workflow of its own. */
   background?: Pick<BackgroundCall, 'workflowId' | 'sentId'>;
+  /** With the outcome of a `saga` call: what the tool returned. */
+  result?: Json;
   /** With a call's outcome: the tool requests that the run is suspended. */
   suspend?: Suspension;
   /** Number of errors in a row, by the hook's id. */
@@ -126,13 +131,28 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.approval.decided':
       return decided(state, event, at);
     case 'agent.tool.execution.started':
-      if (run) countCall(run);
+      began(state, event.data.toolCallId);
       return changeCall(run, event.data.toolCallId, { phase: 'running' });
     case 'agent.tool.execution.completed':
       if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
       return executed(state, event, extra);
+    case 'agent.tool.compensation.started':
+      return changeCompensation(run, event.data.toolCallId, { status: 'running' });
+    case 'agent.tool.compensation.completed':
+      return changeCompensation(run, event.data.toolCallId, { status: 'completed' });
+    case 'agent.tool.compensation.failed':
+      return changeCompensation(run, event.data.toolCallId, { status: 'failed', error: event.data.message });
+    case 'agent.tool.outcome.unknown': {
+      const { toolCallId, message } = event.data;
+      return changeCall(run, toolCallId, { phase: 'unsettled', unknown: message, ask: askedBy(undefined, at) });
+    }
+    case 'agent.tool.outcome.settled':
+      // Otherwise the call keeps its phase until its outcome is recorded, immediately after this event.
+      if (event.data.outcome !== 'not-done') return;
+      return changeCall(run, event.data.toolCallId, { phase: 'ready', again: true, ask: undefined });
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
+      sagaEnded(run, event.data.toolCallId, event.data.status, extra.result);
       return queue(state, event);
     case 'agent.limit.reached':
       if (run) run.limitAsk = { ...event.data, since: at };
@@ -349,6 +369,14 @@ function countSentBack(counts: SentBack, what: keyof SentBack): void {
   if (what === 'verify') counts.verifyInAll += 1;
 }
 
+function began(state: ThreadState, id: string): void {
+  const { run } = state;
+  const call = findCall(run, id);
+  if (!run) return;
+  if (!call?.again) countCall(run);
+  if (call) sagaBegan(run, call, argumentsOf(state, id));
+}
+
 function countCall(run: RunState): void {
   run.toolCalls += 1;
   if (run.roundOf === run.turn) return;
@@ -439,6 +467,7 @@ function executed(state: ThreadState, { data }: DurableEvent<'agent.tool.executi
   if (run && verdict?.kind === 'external' && (status === 'success' || status === 'failed')) run.toolCalls += 1;
   if (run && verdict?.kind === 'reject' && verdict.stop) run.stopped = { reason: verdict.error.message };
   if (run && verdict?.kind === 'done' && status === 'success') run.finalMessage = verdict.message ?? '';
+  if (!background) sagaEnded(run, toolCallId, status, extra.result);
   if (background) state.background.push({ id: toolCallId, name, ...extra.background });
   const plan = planOf(name, status, output);
   if (plan !== undefined) state.plan = plan;

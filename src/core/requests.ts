@@ -2,7 +2,7 @@ import { bounds } from './bounds';
 import { checkInput, checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
-import type { Delivery } from './event';
+import type { Delivery, Settlement } from './event';
 import { isObject } from './json';
 import type { Content } from './message';
 import { type Refusal, refusal } from './refusal';
@@ -52,6 +52,20 @@ export interface DecisionRequest {
   more?: number;
   /** The digest of the call, from `pending`. The decision is refused if the waiting call has another digest. */
   expect?: string;
+  /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */
+  signature?: string;
+}
+/** Settles a call whose outcome is unknown. */
+export interface SettleRequest {
+  toolCallId: string;
+  /** `done`: it was carried out. `not-done`: it was not, and runs again. `failed`: it was not, or only in part, and does not run again. */
+  outcome: Settlement;
+  /** With `done`: what the tool would have returned. */
+  output?: unknown;
+  /** With `failed`: what the model is told. Otherwise for the log. */
+  reason?: string;
+  by?: string;
+  groups?: string[];
   /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */
   signature?: string;
 }

@@ -6,6 +6,7 @@ import type { JsonObject } from './json';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { FollowedRequest } from './request-ids';
+import type { SagaCall } from './sagas';
 import type { CheckedCall, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
@@ -33,7 +34,14 @@ export type CallState = {
   approved?: true;
   /** The signed approvals so far, if decisions are signed. The worker that runs the call verifies them again. */
   signed?: Attestation[];
-} & ({ phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' } | { phase: 'done'; outcome: ToolOutcome; messageId: string });
+  /** Why the outcome is unknown, if a person is asked to settle it. */
+  unknown?: string;
+  /** A person has settled that the call was not carried out, so it runs again. */
+  again?: true;
+} & (
+  | { phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' | 'unsettled' }
+  | { phase: 'done'; outcome: ToolOutcome; messageId: string }
+);
 
 /** How often answers without calls were sent back instead of ending the run, by reason. */
 export interface SentBack {
@@ -108,6 +116,8 @@ export interface RunState extends Omit<Spent, 'turns'> {
   /** Set when a refusal ends the run: who refused, and why. */
   stopped?: { by?: string; reason: string };
   limitAsk?: LimitAsk;
+  /** Its `saga` calls that began, oldest first. They are compensated if the run does not succeed. */
+  sagas?: SagaCall[];
   /** The last turn whose calls were counted as a round. */
   roundOf?: number;
   /** The suspension that the first tool requested, if any. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json';
+import type { Json, JsonObject } from './json';
 import type { Content, OutputRef, Part } from './message';
 
 /** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
@@ -12,14 +12,36 @@ export interface ToolSpec {
  * What may be done after a crash in the middle of a call:
  * - `pure`: the call may run again as often as needed, and concurrently with other pure calls;
  * - `keyed`: the call may run again with the same idempotency key;
- * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`.
+ * - `once`: the call never runs twice; if the worker dies in the middle, the outcome is `unknown`;
+ * - `verify`: the tool's probe is asked whether the call was carried out; if it can't tell, the outcome is `unknown`;
+ * - `saga`: as `once`; and if the run does not succeed, the call is compensated.
  */
-export type Effect = 'pure' | 'keyed' | 'once';
+export type Effect = PlainEffect | 'verify' | 'saga';
+
+/** The effects that need nothing but `execute`. */
+export type PlainEffect = 'pure' | 'keyed' | 'once';
+
+/**
+ * What happens if the outcome of a call is unknown.
+ * - `tell-model`: the model is told to check.
+ * - `ask-person`: the run waits until someone settles the call.
+ * - `probe-again`: the probe is asked again, several times over about 40 minutes; then as `ask-person`, or, for a call in the background, as
+ *   `tell-model`.
+ * - `fail-run`: the run fails.
+ */
+export type OnUnknown = (typeof onUnknownWays)[number];
+export const onUnknownWays = ['tell-model', 'ask-person', 'probe-again', 'fail-run'] as const;
+
+/** Whether a call with this effect has an unknown outcome after a crash. The others just run again. */
+export const canBeUnknown: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: true, saga: true };
+
+/** Whether a call with this effect never runs twice by itself. */
+export const runsOnce: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: false, saga: true };
 
 /** How the calls of one answer are run. `by-effect`: pure calls concurrently, the others one after another in the model's order. */
 export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 
-/** Retries of a call whose `execute` threw, for `pure` and `keyed` tools. `maxAttempts` includes the first. Times are in milliseconds. */
+/** Retries of a call whose `execute` threw, for tools that may run again, or of the `compensate` of a `saga`. `maxAttempts` includes the first. Times are in milliseconds. */
 export interface ToolRetry {
   maxAttempts: number;
   initialMs?: number;
@@ -32,7 +54,15 @@ export interface ToolRetry {
  */
 export type Verdict =
   /** `background`: the model gets a placeholder immediately, and the result later as a message. */
-  | ({ kind: 'run'; effect: Effect; timeoutMs: number; approval?: AskPolicy; retry?: ToolRetry; background?: true } & CheckedCall)
+  | ({
+      kind: 'run';
+      effect: Effect;
+      timeoutMs: number;
+      approval?: AskPolicy;
+      retry?: ToolRetry;
+      background?: true;
+      onUnknown?: OnUnknown;
+    } & CheckedCall)
   /** Answered from outside the worker; `ask` says by whom and by when. With `question`, a person is asked something. */
   | ({ kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true } & CheckedCall)
   /** A call of the tool `done`: the model has finished. */
@@ -103,7 +133,7 @@ export interface ToolError {
  * The outcome of a call. Every status except `success` is an error for the model, which `content` describes.
  * - `rejected`: unknown tool or invalid arguments; the call never ran.
  * - `denied`: a person, a deadline or a hook refused it, or permissions deny it.
- * - `unknown`: the worker was lost in the middle of a `once` call, which may or may not have been carried out.
+ * - `unknown`: the worker was lost in the middle of the call, which may or may not have been carried out, and must not just run again.
  * - `skipped`: not started, because the run ended or a limit was reached first.
  */
 export interface ToolOutcome {
@@ -117,6 +147,8 @@ export interface ToolOutcome {
   attempts?: number;
   /** The tool requests that the run is suspended after this turn. */
   suspend?: Suspension;
+  /** What the tool returned, if a compensation may need it. */
+  result?: Json;
 }
 
 /** By status: whether the call ran or may have run, and whether it fails a run whose agent has `toolFailure: 'fail'`. */

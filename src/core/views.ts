@@ -52,17 +52,18 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
   const { id, name, phase, verdict, ask } = call;
   if (!waits(call)) return [];
   const approval = phase === 'awaiting-approval';
+  const unsettled = phase === 'unsettled';
   const policy = askPolicyOf(verdict, phase);
   const question = verdict.kind === 'external' && verdict.question;
   const groups = ask?.groups ?? policy?.groups;
   const checked = checkedCall(call);
   return [
     {
-      kind: approval ? 'approval' : question ? 'question' : 'output',
+      kind: approval ? 'approval' : unsettled ? 'outcome' : question ? 'question' : 'output',
       toolCallId: id,
       name,
       arguments: shownArguments(state, call),
-      ...(policy?.reason && { reason: policy.reason }),
+      ...(unsettled ? { reason: call.unknown ?? '' } : policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
       ...(policy?.approvers && { approvers: policy.approvers }),
@@ -70,7 +71,7 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       ...(ask?.dueAt !== undefined && { dueAt: iso(ask.dueAt) }),
       ...(ask && ask.votes.length > 0 && { votes: ask.votes }),
       ...(approval && policy?.remember && { remember: policy.remember }),
-      ...(approval && checked.digest && { digest: checked.digest }),
+      ...((approval || unsettled) && checked.digest && { digest: checked.digest }),
       ...(state.facts?.signedDecisions && { signed: true }),
     },
   ];
@@ -78,7 +79,7 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
 
 /** Returns the arguments that people are shown. An approved call is also carried out outside with these, not with the model's text. */
 export function shownArguments(state: ThreadState, call: CallState): string {
-  const isShown = call.phase === 'awaiting-approval' || call.approved;
+  const isShown = call.phase === 'awaiting-approval' || call.phase === 'unsettled' || call.approved;
   return (isShown && checkedCall(call).arguments) || argumentsOf(state, call.id);
 }
 
@@ -88,10 +89,20 @@ export function checkedCall({ verdict, editedArguments, checked }: CallState): C
   return { ...(known?.arguments !== undefined && { arguments: known.arguments }), ...(known?.digest && { digest: known.digest }) };
 }
 
-/** Returns the policy by which people are asked about a call in this phase: for its approval, or for its output. */
+/** Returns the policy by which people are asked about a call in this phase: for its approval, for its output, or to settle it. */
 export function askPolicyOf(verdict: Verdict, phase: CallState['phase']): AskPolicy | undefined {
   if (phase === 'awaiting-approval') return isCarriedOut(verdict) ? verdict.approval : undefined;
+  if (phase === 'unsettled') return settledBy(verdict);
   return verdict.kind === 'external' ? verdict.ask : undefined;
+}
+
+/** Who may settle a call: those who could approve it, also after an escalation. */
+function settledBy(verdict: Verdict): AskPolicy | undefined {
+  const { users, groups = [], onDeadline = [] } = (isCarriedOut(verdict) && verdict.approval) || {};
+  if (!users && groups.length === 0) return undefined;
+  const escalated = onDeadline.flatMap((action) => (typeof action === 'object' ? action.escalate : []));
+  const all = [...groups, ...escalated];
+  return { ...(users && { users }), ...(all.length > 0 && { groups: all }) };
 }
 
 function since({ since: at }: { since: number }): { since: string } {
@@ -167,6 +178,7 @@ const waitsFor: Record<PendingCall['kind'], string> = {
   approval: 'an approval',
   output: 'its output',
   question: 'an answer',
+  outcome: 'someone to settle its outcome',
   limit: 'more of it',
   reply: 'a reply',
 };

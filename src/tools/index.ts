@@ -21,6 +21,8 @@ export type {
   Arguments,
   Dependencies,
   InputSchema,
+  ProbeAnswer,
+  ProbeRequest,
   Tool,
   ToolContext,
   ToolDefinition,
@@ -50,6 +52,7 @@ export type { DenyRule, PermissionDecision, PermissionMode, PermissionOptions, P
 export { createPermissions } from './permissions/permissions';
 export { projectInstructions } from './project/agents-md';
 export { loadSkill, searchSkills, skillInstructions } from './project/skills';
-export type { Execution, ToolHost } from './running/run-tool';
+export type { Execution } from './running/run-tool';
+export type { ToolHost } from './running/run-within';
 export type { JudgeOptions, Toolbox, ToolboxOptions } from './running/toolbox';
 export { createToolbox } from './running/toolbox';

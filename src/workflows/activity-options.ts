@@ -1,7 +1,9 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 import { ActivityCancellationType } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
-import type { Verdict } from '../core/tool';
+import { longestProbeMs } from '../core/probing';
+import { compensationRetry, type SagaCall } from '../core/sagas';
+import type { ToolRetry, Verdict } from '../core/tool';
 import { unreachable } from '../core/unreachable';
 
 // The workflow waits until a cancelled step has ended, so that its outcome is known and no step outlives its run.
@@ -101,23 +103,37 @@ export function runToolOptions(verdict: Extract<Verdict, { kind: 'run' }>): Step
   const startToCloseTimeout = timeoutMs + graceMs;
   switch (effect) {
     case 'once':
+    case 'saga':
       return { startToCloseTimeout, heartbeatTimeout: patientHeartbeatMs, cancellationType, retry: { maximumAttempts: 1 } };
     case 'pure':
     case 'keyed':
+      return { startToCloseTimeout, cancellationType, retry: toolRetries(retry) };
+    case 'verify':
+      // While an earlier attempt is still running unnoticed, the probe would find nothing, and the call would run a second time.
       return {
-        startToCloseTimeout,
+        startToCloseTimeout: startToCloseTimeout + longestProbeMs,
+        heartbeatTimeout: patientHeartbeatMs,
         cancellationType,
-        retry: {
-          initialInterval: retry?.initialMs ?? 500,
-          // Never below the first interval: the server would reject the command, and the workflow task would fail repeatedly.
-          maximumInterval: retry?.maxMs ?? Math.max(30_000, retry?.initialMs ?? 0),
-          // As for model calls, the activity counts what the tool throws.
-          maximumAttempts: (retry?.maxAttempts ?? 1) + attemptsAtOnce - 1,
-        },
+        retry: toolRetries(retry),
       };
     default:
       return unreachable(effect);
   }
+}
+
+/** It may run again with the same key, so another worker soon takes it over. */
+export function compensateOptions({ timeoutMs, retry }: Pick<SagaCall, 'timeoutMs' | 'retry'>): StepOptions {
+  return { startToCloseTimeout: timeoutMs + graceMs, cancellationType, retry: toolRetries(compensationRetry(retry)) };
+}
+
+function toolRetries({ maxAttempts = 1, initialMs = 500, maxMs }: Partial<ToolRetry> = {}): StepOptions['retry'] {
+  return {
+    initialInterval: initialMs,
+    // Never below the first interval: the server would reject the command, and the workflow task would fail repeatedly.
+    maximumInterval: maxMs ?? Math.max(30_000, initialMs),
+    // As for model calls, the activity counts what the tool throws.
+    maximumAttempts: maxAttempts + attemptsAtOnce - 1,
+  };
 }
 
 /** Options of a step with heartbeats. Without `heartbeatTimeout` here, the timeout follows from the worker's takeover time (`takeoverMs`). */

@@ -11,8 +11,8 @@ import type { ThreadContext } from './thread-context';
 export async function askForApprovals(thread: ThreadContext, run: RunState, ids = run.calls.map(({ id }) => id)): Promise<void> {
   if (!hasHook(thread, 'approve:tool') && !run.calls.some(({ verdict }) => 'approval' in verdict)) return;
   const mustAsk = (id: string) => {
-    const { phase, verdict, approved } = callById(run, id);
-    return phase === 'ready' && !approved && isCarriedOut(verdict) ? verdict : undefined;
+    const { phase, verdict, approved, again } = callById(run, id);
+    return phase === 'ready' && !approved && !again && isCarriedOut(verdict) ? verdict : undefined;
   };
   for (const id of ids) {
     const own = mustAsk(id)?.approval;

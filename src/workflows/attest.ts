@@ -25,7 +25,7 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { state, growth } = thread;
   const { name, content } = request;
   const run = activeRun(state);
-  const call = name === 'approve' ? findCall(run, content.toolCallId) : undefined;
+  const call = name === 'submitToolOutputs' ? undefined : findCall(run, content.toolCallId);
   const asked = { agent: state.agent, runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>
@@ -42,5 +42,6 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
 function signedCall(state: ThreadState, call: CallState): SignedCall {
   const { digest } = checkedCall(call);
   const { remember } = askPolicyOf(call.verdict, call.phase) ?? {};
-  return { name: call.name, arguments: shownArguments(state, call), ...(digest && { digest }), ...(remember && { remember }) };
+  const since = call.phase === 'unsettled' && call.ask && { since: new Date(call.ask.since).toISOString() };
+  return { name: call.name, arguments: shownArguments(state, call), ...(digest && { digest }), ...(remember && { remember }), ...since };
 }

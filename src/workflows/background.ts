@@ -81,20 +81,21 @@ async function afterHooks(thread: ThreadContext, { id, name }: BackgroundCall, e
 
 /** Records the outcome of a background call, as a message to the model. */
 function recordEnd({ record }: ThreadContext, { id, name, sentId: known = id }: BackgroundCall, end: ToolOutcome): void {
-  const { status, content, outputRef, error, durationMs } = end;
+  const { status, content, outputRef, error, durationMs, result } = end;
   const isError = status !== 'success';
   const text = `[Result of ${name}, call ${known}${isError ? `, ${status}` : ''}]\n`;
   const told = typeof content === 'string' ? text + content : [{ type: 'text' as const, text }, ...content];
-  record('agent.tool.background.completed', {
+  const data = {
     toolCallId: id,
     name,
     status,
     isError,
-    message: { id: newId('msg'), role: 'user', content: told, origin: 'tool' },
+    message: { id: newId('msg'), role: 'user' as const, content: told, origin: 'tool' as const },
     ...(outputRef && { outputRef }),
     ...(error && { error: { ...error, message: error.message || textOf(toContent(content)) } }),
     ...(durationMs !== undefined && { durationMs }),
-  });
+  };
+  record('agent.tool.background.completed', data, result === undefined ? {} : { result });
 }
 
 /**

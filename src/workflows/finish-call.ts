@@ -3,6 +3,7 @@ import type { Attestation } from '../core/attestation';
 import { callById, findCall } from '../core/calls';
 import type { DurableEventData } from '../core/event';
 import type { Extra } from '../core/evolve';
+import type { Json } from '../core/json';
 import type { ToolCall } from '../core/message';
 import { type CallState, stepIdOf } from '../core/state';
 import type { Suspension } from '../core/tool';
@@ -13,10 +14,15 @@ import type { ThreadContext } from './thread-context';
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
   'status' | 'output' | 'outputRef' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
-> & { messageId?: string; suspend?: Suspension };
+> & { messageId?: string; suspend?: Suspension; result?: Json };
 
 /** Records the outcome of a call of the current turn. A call that is done keeps its first outcome. */
-export function finishCall({ state, record }: ThreadContext, id: string, { suspend, ...outcome }: Finished, extra: Extra = {}): void {
+export function finishCall(
+  { state, record }: ThreadContext,
+  id: string,
+  { suspend, result, ...outcome }: Finished,
+  extra: Extra = {},
+): void {
   const run = state.run;
   const call = findCall(run, id);
   if (!run || !call || call.phase === 'done') return;
@@ -30,7 +36,7 @@ export function finishCall({ state, record }: ThreadContext, id: string, { suspe
       ...outcome,
       messageId: outcome.messageId ?? newId('msg'),
     },
-    { ...extra, ...(suspend && { suspend }) },
+    { ...extra, ...(suspend && { suspend }), ...(result !== undefined && { result }) },
   );
 }
 
@@ -40,10 +46,15 @@ export function noProgress({ id, name, phase }: CallState): ApplicationFailure {
   return ApplicationFailure.nonRetryable(words, 'no_progress');
 }
 
-/** Records the outcome `skipped` for every call that is neither done nor running, or for those that `which` selects. */
+/** Records the outcome `skipped`, or `unknown` if nobody settled it, for every call that is neither done nor running and that `which` selects. */
 export function skipCalls(thread: ThreadContext, why: string, which: (call: CallState) => boolean = () => true): void {
   for (const call of thread.state.run?.calls ?? []) {
     if (call.phase === 'done' || call.phase === 'running' || !which(call)) continue;
+    if (call.phase === 'unsettled') {
+      const { unknown: message = `the outcome of ${call.name} is unknown` } = call;
+      finishCall(thread, call.id, { status: 'unknown', output: message, error: { name: 'OutcomeUnknownError', message } });
+      continue;
+    }
     finishCall(thread, call.id, { status: 'skipped', output: `Error: not executed, because ${why}.` });
   }
 }

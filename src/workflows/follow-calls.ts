@@ -116,6 +116,7 @@ function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): v
       await condition(() => !thread.state.paused || gate.isOver());
       progress.held.delete(id);
     },
+    leave: (id: string) => void progress.begun.delete(id),
   };
   for (const call of firstOpen(run, progress)) {
     const { id, verdict } = call;
@@ -133,7 +134,7 @@ function follow({ work, failures }: Progress, one: Promise<void>): void {
 }
 
 /** Whether calls with this effect may run concurrently with others. */
-const sideBySide: Record<Effect, boolean> = { pure: true, keyed: false, once: false };
+const sideBySide: Record<Effect, boolean> = { pure: true, keyed: false, once: false, verify: false, saga: false };
 
 /** Calls that are executed outside the worker, or may run concurrently, are chains of their own. The others form one chain. */
 function chainsOf(calls: readonly CallState[], strategy: ToolStrategy): string[][] {

@@ -14,6 +14,8 @@ export const noGrowth: Readonly<Growth> = { events: 0, bytes: 0 };
 
 /** Events counted for one activity: scheduled, started and completed, and the three events of the workflow task that follows. */
 export const activityEvents = 6;
+/** Events counted for one timer: started and fired, and the three events of the workflow task that follows. */
+export const timerEvents = 5;
 /** Events counted for one request: a signal, or an update accepted and completed, and the three events of its workflow task. */
 export const requestEvents = 5;
 

@@ -20,7 +20,7 @@ export function mustHaveRoom(thread: ThreadContext, name: string): void {
 
 /** Whether an activity has to check a request: its signature or its edited arguments. */
 export function needsCheck({ state }: ThreadContext, name: RequestName, request: unknown): boolean {
-  if (name !== 'approve' && name !== 'submitToolOutputs') return false;
+  if (name !== 'approve' && name !== 'submitToolOutputs' && name !== 'settle') return false;
   return state.facts?.signedDecisions === true || (request as Partial<DecisionRequest>).arguments !== undefined;
 }
 

@@ -1,11 +1,13 @@
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import { failureTypes } from '../contract/activities';
 import { queries } from '../contract/requests';
+import type { StatusView } from '../contract/thread';
 import { decodeFailureOf } from '../contract/undecodable';
 import { show } from '../core/check-input';
 import { contextLeft, contextView } from '../core/context/view';
 import { excerpt, isBytes, isObject } from '../core/json';
 import { receiptOf } from '../core/receipts';
+import { compensationsOf } from '../core/sagas';
 import { remaining } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
@@ -23,26 +25,7 @@ export function answerQueries(thread: ThreadContext): void {
     const page = { ...eventPage(state, from, count(asked.limit, 'limit', 1_000)), idle };
     return from < first && state.previousExecution ? { ...page, earlier: { execution: state.previousExecution, before: first } } : page;
   });
-  setHandler(queries.status, () => ({
-    threadId: state.threadId,
-    agent: state.agent,
-    model: inForce(state).model ?? null,
-    mode: state.mode,
-    ...(state.paused && { paused: { reason: state.paused.reason, ...(state.paused.by && { by: state.paused.by }) } }),
-    closed: state.closed,
-    status: threadStatus(state),
-    runId: state.run?.id ?? null,
-    turn: state.run?.turn ?? 0,
-    messages: state.messages.length,
-    queued: state.queue.length,
-    pending: pendingCalls(state),
-    remaining: remaining(state, Date.now()),
-    costUsd: costOf(state),
-    contextLeftPercent: contextLeft(state),
-    ...(state.plan !== undefined && { plan: state.plan }),
-    seq: state.nextSeq - 1,
-    facts: state.facts,
-  }));
+  setHandler(queries.status, () => statusOf(state));
   setHandler(queries.messages, (payload) => messagePage(state.messages, count(readQuery('messages', payload, ['from']).from, 'from', 0)));
   setHandler(queries.pending, () => pendingCalls(state));
   setHandler(queries.usage, () => ({
@@ -67,6 +50,31 @@ export function answerQueries(thread: ThreadContext): void {
     if (epoch !== now || length > have) return { stale: true };
     return { messages: messagePage(state.messages.slice(0, length), from).messages };
   });
+}
+
+function statusOf(state: ThreadState): StatusView {
+  const compensations = compensationsOf(state.run);
+  return {
+    threadId: state.threadId,
+    agent: state.agent,
+    model: inForce(state).model ?? null,
+    mode: state.mode,
+    ...(state.paused && { paused: { reason: state.paused.reason, ...(state.paused.by && { by: state.paused.by }) } }),
+    closed: state.closed,
+    status: threadStatus(state),
+    runId: state.run?.id ?? null,
+    turn: state.run?.turn ?? 0,
+    messages: state.messages.length,
+    queued: state.queue.length,
+    pending: pendingCalls(state),
+    ...(compensations && { compensations }),
+    remaining: remaining(state, Date.now()),
+    costUsd: costOf(state),
+    contextLeftPercent: contextLeft(state),
+    ...(state.plan !== undefined && { plan: state.plan }),
+    seq: state.nextSeq - 1,
+    facts: state.facts,
+  };
 }
 
 function costOf({ before, run }: ThreadState): number {

@@ -21,8 +21,10 @@ import {
   type DecisionRequest,
   type PauseRequest,
   type SendRequest,
+  type SettleRequest,
   type SubmitRequest,
 } from '../core/requests';
+import { checkSettle } from '../core/settling';
 import { activeRun, type ThreadState } from '../core/state';
 import { acceptDecision, acceptOutputs } from './ask-people';
 import { grow, requestEvents } from './growth';
@@ -30,6 +32,7 @@ import { mustHaveRoom, needsCheck } from './one-of-few';
 import { answerQueries } from './queries';
 import { newId } from './record';
 import { failureOf, refusalOf, refuse } from './refuse';
+import { acceptSettlement } from './settle';
 import { cancelRun } from './status';
 import { refuseQueue } from './take-in';
 import type { ThreadContext } from './thread-context';
@@ -55,6 +58,7 @@ export function handleRequests(thread: ThreadContext): void {
     sendMessage: request<SendRequest>(thread, 'sendMessage', inTime(checkSend, lateReply), acceptMessage),
     submitToolOutputs: request<SubmitRequest>(thread, 'submitToolOutputs', inTime(checkSubmit, lateOutputs), acceptOutputs),
     approve: request<DecisionRequest>(thread, 'approve', inTime(checkDecision, lateDecision), acceptDecision),
+    settle: request<SettleRequest>(thread, 'settle', (payload) => checkSettle(state, payload), acceptSettlement),
     pause: request<PauseRequest>(thread, 'pause', (payload) => checkPause(state, payload), acceptPause),
     resume: request<PauseRequest>(thread, 'resume', (payload) => checkResume(state, payload), acceptResume),
     compact: request<PauseRequest>(thread, 'compact', (payload) => checkCompact(state, payload), acceptCompact),
@@ -156,6 +160,7 @@ const descriptions: Record<RequestName, string> = {
     'Sends a message to the agent, for its next turn or as the next run of a conversation. {"input":"…","delivery":"next-turn|now|after-run"}',
   submitToolOutputs: 'Answers calls that wait for their output. {"outputs":[{"toolCallId":"…","output":…}]}',
   approve: 'Decides a call that waits for an approval. {"toolCallId":"…","approved":true,"by":"…","reason":"…"}',
+  settle: 'Settles a call whose outcome is unknown. {"toolCallId":"…","outcome":"done|not-done|failed","output":…,"reason":"…","by":"…"}',
   pause: 'No model call and no tool call begins until the thread is resumed. {"reason":"…","by":"…"}, both optional.',
   resume: 'Continues after a pause.',
   compact: 'Shortens the transcript.',

@@ -1,13 +1,15 @@
 import type { RunToolRequest } from '../contract/activities';
 import { callById, findCall, runOf } from '../core/calls';
 import type { HookAnswer } from '../core/hooks';
+import { whyNoMoreSagas } from '../core/sagas';
 import { stepIdOf } from '../core/state';
-import { toContent } from '../core/tool';
+import { runsOnce, toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
 import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
 import { hasHook, runHook } from './hooks';
 import { newId } from './record';
+import { leaveUnsettled } from './settle';
 import type { ThreadContext } from './thread-context';
 import { type Runs, runToolStep, type ToolAttempt } from './tool-step';
 
@@ -17,6 +19,8 @@ export interface CallGate {
   hold(id: string): Promise<void>;
   /** Whether another call has ended the run, so that this one does not begin. */
   isOver(): boolean;
+  /** Lets the call begin again once someone has settled that it was not carried out. */
+  leave(id: string): void;
 }
 
 /** Further attempts that `after:tool` may ask for. */
@@ -26,14 +30,16 @@ const mostRetries = 2;
 export async function runCall(thread: ThreadContext, id: string, verdict: Runs, gate: CallGate): Promise<void> {
   const { state, record } = thread;
   const run = runOf(state);
-  const answer = hasHook(thread, 'before:tool') ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
+  const { again } = callById(run, id);
+  const answer =
+    hasHook(thread, 'before:tool') && !again ? await runHook(thread, 'before:tool', { call: callOf(thread, id) }, id) : undefined;
   if (answer?.skip) return finishCall(thread, id, { status: 'success', output: toContent(answer.mockResult) });
   // A pause or the end of the run may have been requested while the hook ran.
   if (state.paused) await gate.hold(id);
   if (gate.isOver() || findCall(run, id)?.phase !== 'ready') return;
 
   const { name } = callOf(thread, id);
-  const full = verdict.background && whyFull(state);
+  const full = (verdict.background && whyFull(state)) || (verdict.effect === 'saga' && whyNoMoreSagas(run, callOf(thread, id).arguments));
   if (full) return finishCall(thread, id, { status: 'rejected', output: `Error: ${full.message}`, error: full });
   record('agent.tool.execution.started', { stepId: stepIdOf(run), toolCallId: id, name });
   if (verdict.background) return continueInBackground(thread, { id, name }, { request: requestOf(thread, id, verdict), verdict });
@@ -44,6 +50,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
       finishCall(thread, id, { output: content, ...rest });
       throw cancelled;
     }
+    if (outcome.status === 'unknown' && leaveUnsettled(thread, { id, name }, verdict, outcome)) return gate.leave(id);
     if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
     const seen = { call: callOf(thread, id), status: outcome.status, content };
     const refused = whyNotAgain(name, verdict, retries);
@@ -67,10 +74,10 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
 
 /**
  * Returns why a call is not run again although a hook requests it, or undefined. A `keyed` call runs again with the same idempotency key: only
- * the service, not the hook, knows whether the first run had an effect.
+ * the service, not the hook, knows whether the first run had an effect. For a `verify` call, the probe knows, and is asked first.
  */
 function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
-  if (effect === 'once') return `retry: ${name} is a \`once\` tool, which is never run twice`;
+  if (runsOnce[effect]) return `retry: ${name} is a \`${effect}\` tool, which is never run twice`;
   return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
 }
 
@@ -95,6 +102,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(editedArguments !== undefined && { edited: editedBy }),
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
-    ...(verdict.effect === 'once' && { once: true }),
+    ...(runsOnce[verdict.effect] && { once: true }),
+    ...(again && verdict.effect === 'verify' && { begun: true }),
   };
 }

@@ -19,6 +19,7 @@ import { unreachable } from '../core/unreachable';
 import { requestCancelOptions } from './activity-options';
 import { stopBackground } from './background';
 import { halveAsRequested, keepAsRequested, tellCompactions } from './compaction';
+import { compensate } from './compensate';
 import { skipCalls } from './finish-call';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { publishStatus } from './search-attributes';
@@ -29,9 +30,10 @@ const { requestCancel } = proxyActivities<Activities>(requestCancelOptions);
 
 const endHooks = ['on:compaction', 'after:execution', 'on:event'] as const;
 
-/** Whether a run's end has to wait for background calls or hooks. */
+/** Whether a run's end has to wait for background calls, hooks or compensations. */
 export function waitsAtEnd(thread: ThreadContext): boolean {
-  return thread.state.background.length > 0 || endHooks.some((hook) => hasHook(thread, hook));
+  const { background, run } = thread.state;
+  return background.length > 0 || run?.sagas !== undefined || endHooks.some((hook) => hasHook(thread, hook));
 }
 
 /** Ends the run: completes the transcript and records the terminal event as the run's last. Returns how the run ended. */
@@ -61,9 +63,10 @@ export async function endRun(thread: ThreadContext, end: RunEnd): Promise<RunEnd
   if (hasHook(thread, 'after:execution')) {
     await runHook(thread, 'after:execution', { status: end.type, output, usage: run.usage }).catch(() => undefined);
   }
+  const last = heeded(thread, end);
+  if (run.sagas) await compensate(thread, last);
   // Last, so that messages that arrived while the hooks ran are superseded too.
   if (state.mode === 'one-shot') refuseQueue(thread, 'the run ended before it took the message in');
-  const last = heeded(thread, end);
   recordEnd(thread, last, output);
   // A cancel from here on applies to the next run.
   if (state.mode === 'conversation') delete thread.cancelled;

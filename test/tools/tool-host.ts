@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolCall } from '../../src/core/message';
 import type { Tool } from '../../src/tools/defining/define-tool';
-import type { Execution, ToolHost } from '../../src/tools/running/run-tool';
+import type { Execution } from '../../src/tools/running/run-tool';
+import type { ToolHost } from '../../src/tools/running/run-within';
 import { createToolbox } from '../../src/tools/running/toolbox';
 
 export function hostWith(overrides: Partial<ToolHost> = {}): ToolHost {

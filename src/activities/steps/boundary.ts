@@ -18,6 +18,7 @@ const results: { [N in keyof Activities]: { what: string; remedy: string; max: n
     max: bounds.answerBytes,
   },
   runTool: { what: "The tool's result", remedy: 'return less, or a reference to it', max: bounds.resultBytes },
+  compensateTool: { what: 'The result', remedy: 'return less', max: bounds.resultBytes },
   checkArguments: { what: 'The check of the arguments', remedy: 'shorten its messages', max: bounds.resultBytes },
   verifyDecision: { what: "The verifier's answer", remedy: 'name fewer groups', max: bounds.askBytes },
   runHooks: { what: "The hooks' answer", remedy: 'return less', max: bounds.resultBytes },

@@ -45,6 +45,13 @@ export function answerHint(threadId: string): (call: PendingCall) => Styled {
         return styled`${key}${commandLine('answer', call, { fill: ' "…"', options: who })}`;
       case 'output':
         return styled`${key}${commandLine('submit', call, { fill: " '<output>'", options: who })}`;
+      case 'outcome': {
+        const ways = [
+          commandLine('settle', call, { options: ` --not-done${who}` }),
+          commandLine('settle', call, { options: ` --failed "…"${who}` }),
+        ];
+        return styled`${key}${commandLine('settle', call, { options: ` --done '<output>'${who}` })}   (or: ${ways[0] ?? ''}; ${ways[1] ?? ''})`;
+      }
       case 'limit':
         return styled`${key}${commandLine('approve', call, { options: `${name} --more N` })}   (or: ${commandLine('reject', call, { options: name })})`;
       case 'reply':

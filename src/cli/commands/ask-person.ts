@@ -44,8 +44,8 @@ export function askPerson(thread: Thread, asker: Person): Approvals {
   return {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
-        // Skip outputs, which are not typed in; calls for other people; and calls that this person has already approved.
-        if (call.kind === 'output' || !isFor(call, person) || hasVoted(call, person.by)) continue;
+        // Skip outputs and unknown outcomes, which have commands of their own; calls for other people; and calls that this person has already approved.
+        if (call.kind === 'output' || call.kind === 'outcome' || !isFor(call, person) || hasVoted(call, person.by)) continue;
         // A signed decision needs a key.
         if (call.signed && !thread.client.options.signer) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
@@ -91,6 +91,7 @@ const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>>
   limit: decideLimit,
   reply,
   output: () => Promise.resolve(true),
+  outcome: () => Promise.resolve(true),
 };
 
 async function decide(asking: Asking): Promise<boolean> {

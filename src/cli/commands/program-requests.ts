@@ -6,6 +6,7 @@ import { checkPerson, cleanName } from '../../core/people';
 export function addRequests(program: Command): void {
   addWords(program);
   addDecisions(program);
+  addSettling(program);
   addSteering(program);
   addReopen(program);
 }
@@ -105,6 +106,23 @@ function addDecisions(program: Command): void {
     .action((thread, call, options) => {
       const { reject }: typeof import('./requests') = require('./requests');
       return reject(thread, call, options);
+    });
+}
+
+function addSettling(program: Command): void {
+  program
+    .command('settle')
+    .description('say what became of a call whose outcome is unknown')
+    .arguments('<thread> <call>')
+    .option('--done <output>', 'it was carried out; the output that the tool would have returned, JSON or text; - reads standard input')
+    .option('--not-done', 'it was not carried out, and runs again')
+    .option('--failed <reason>', 'it failed, or was carried out in part; the reason is sent to the model')
+    .addOption(byOption())
+    .addOption(groupOption())
+    .option('--reason <text>', 'the reason, for the log')
+    .action((thread, call, options) => {
+      const { settle }: typeof import('./requests') = require('./requests');
+      return settle(thread, call, options);
     });
 }
 

@@ -118,6 +118,20 @@ export async function submit(
   );
 }
 
+type SettleOptions = Decision & { done?: string; notDone?: boolean; failed?: string };
+
+export async function settle(threadId: string, call: string, { done, notDone, failed, ...who }: SettleOptions): Promise<void> {
+  if ([done, notDone, failed].filter((given) => given !== undefined).length !== 1) {
+    throw new UsageError('settle: say what became of the call, with one of --done OUTPUT, --not-done and --failed REASON');
+  }
+  const output = done === undefined ? undefined : outputOf(await givenText(done, 'the output'));
+  const by = decisionOf(who);
+  await request(threadId, styled`${call} is settled.`, (thread) => {
+    if (failed !== undefined) return thread.settle(call, { ...by, outcome: 'failed', reason: failed });
+    return thread.settle(call, notDone ? { ...by, outcome: 'not-done' } : { ...by, outcome: 'done', output });
+  });
+}
+
 /** Cancels by the id of the thread or of the run. */
 export function cancel(id: string, by: By): Promise<void> {
   return ask(styled`The run is being cancelled.`, (client) => client.cancel(id, by));

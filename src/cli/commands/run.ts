@@ -51,7 +51,8 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   const hint = answerHint(thread.id);
   // Questions that are asked or approved here need no command hint. Outputs, which come from outside, and calls for other people do.
   const who = { ...(options.by && { by: options.by }), ...(options.group && { groups: options.group }) };
-  const answeredHere = (call: PendingCall) => isFor(call, who) && (yes ? call.kind === 'approval' : interactive && call.kind !== 'output');
+  const answeredHere = (call: PendingCall) =>
+    isFor(call, who) && (yes ? call.kind === 'approval' : interactive && call.kind !== 'output' && call.kind !== 'outcome');
   const output = createOutput({
     format: formatOf(options),
     about: { ...(model && { model }) },

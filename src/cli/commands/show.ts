@@ -108,6 +108,11 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
   if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
+  for (const { name, toolCallId, status: how, error } of status?.compensations ?? []) {
+    lines.push(
+      row('undone', styled`${name} ${paint.dim(`(${toolCallId})`)}: ${error === undefined ? how : paint.red(`${how}: ${error}`)}`),
+    );
+  }
   if (status?.plan) lines.push('', ...planLines(status.plan).map((line) => line.fit(columns)));
   for (const call of status?.pending ?? []) lines.push('', ...waitsLines(threadId, call, columns));
   for (const part of [usage && audit ? spentLines(usage, audit) : [], audit ? auditLines(audit) : [], summaryOf(messages)]) {
@@ -138,6 +143,7 @@ const waitsFor: Record<PendingCall['kind'], string> = {
   approval: 'waits for its approval',
   output: 'waits for its output',
   question: 'waits for an answer:',
+  outcome: 'has an unknown outcome:',
   limit: 'waits for a higher limit',
   reply: 'waits for a',
 };

@@ -48,6 +48,16 @@ export const shownOfPeople: Shown = {
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
     return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
   },
+  'agent.tool.compensation.started': ({ toolCallId, name }, state) =>
+    line(state, styled`${state.options.paint.yellow('↶')} compensating ${name}${about(state, toolCallId)}`),
+  'agent.tool.compensation.completed': ({ toolCallId, name }, state) =>
+    line(state, styled`  ${state.options.paint.green('compensated')} ${name}${about(state, toolCallId)}`),
+  'agent.tool.compensation.failed': ({ toolCallId, name, message }, state) =>
+    line(state, styled`  ${state.options.paint.red('not compensated')} ${name}: ${message}${about(state, toolCallId)}`),
+  'agent.tool.outcome.unknown': ({ toolCallId, message }, state) =>
+    line(state, styled`  ${state.options.paint.yellow('unknown')}: ${message}${about(state, toolCallId)}`),
+  'agent.tool.outcome.settled': ({ toolCallId, outcome, by, signed, reason }, state) =>
+    line(state, styled`  settled as ${outcome}${byWhom(by, signed)}${because(reason)}${about(state, toolCallId)}`),
   'agent.input.expired': ({ toolCallId }, state) =>
     line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}${about(state, toolCallId)}`),
   'agent.limit.reached': ({ id, limit, max, scope }, state) => {

@@ -124,6 +124,14 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined
       return styled`nobody answered for ${paint.bold(fact.name)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
     case 'decided':
       return decidedLine(fact);
+    case 'compensated':
+      return styled`compensated ${paint.bold(fact.name)}${fact.attempts > 1 ? `, ${fact.attempts} attempts` : ''}`;
+    case 'compensation-failed':
+      return styled`${paint.red('not compensated')} ${paint.bold(fact.name)}: ${words(fact.message)}`;
+    case 'outcome-unknown':
+      return styled`${paint.yellow('unknown')} ${paint.bold(fact.name)}: ${words(fact.message)}`;
+    case 'settled':
+      return styled`settled ${paint.bold(fact.name)} as ${fact.outcome}${by(fact.by, fact.signed)}${because(fact.reason)}`;
     case 'unanswered':
       return styled`nobody answered ${paint.bold(fact.name)} in time`;
     case 'limit-reached':

@@ -140,7 +140,7 @@ export class CodeliaItems {
     'thread.run.requires_action': ({ pending }) => {
       for (const { kind, toolCallId } of pending) {
         if (!this.#calls.has(toolCallId)) this.#rest();
-        else if (kind !== 'approval') this.#calls.waits(toolCallId);
+        else if (kind !== 'approval' && kind !== 'outcome') this.#calls.waits(toolCallId);
       }
     },
     'agent.tool.execution.started': ({ toolCallId }, { timestamp }) => this.#calls.started(toolCallId, timestamp),

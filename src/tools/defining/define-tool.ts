@@ -1,14 +1,23 @@
 import { askPolicy } from '../../core/ask-policy';
-import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import { type AskPolicy, canBeUnknown, type Effect, onUnknownWays, type ToolRetry } from '../../core/tool';
 import { checkedApproval } from './approval';
 import type { InputSchema, Tool, ToolDefinition } from './tool-definition';
 import { toolInput } from './tool-input';
 
 export type { ApprovalAnswer, ApprovalPolicy, ApprovalRule } from './approval';
-export type { Arguments, Dependencies, InputSchema, Tool, ToolContext, ToolDefinition } from './tool-definition';
+export type {
+  Arguments,
+  Dependencies,
+  InputSchema,
+  ProbeAnswer,
+  ProbeRequest,
+  Tool,
+  ToolContext,
+  ToolDefinition,
+} from './tool-definition';
 
 export const defaultToolTimeoutMs = 30_000;
-const effects: readonly Effect[] = ['pure', 'keyed', 'once'];
+const effects: readonly Effect[] = ['pure', 'keyed', 'once', 'verify', 'saga'];
 /** A Node timer with a longer delay fires immediately. */
 export const longestTimeoutMs = 2 ** 31 - 1;
 
@@ -28,7 +37,8 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
   if (typeof description !== 'string' || description.trim() === '') {
     throw refuse('description', 'is empty; the model chooses tools by it.');
   }
-  if (!effects.includes(effect)) throw refuse('effect', `is ${JSON.stringify(effect)}; use 'pure', 'keyed' or 'once'.`);
+  if (!effects.includes(effect))
+    throw refuse('effect', `is ${JSON.stringify(effect)}; use ${effects.map((one) => `'${one}'`).join(', ')}.`);
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= longestTimeoutMs)) {
     throw refuse('timeoutMs', `is ${timeoutMs}; use milliseconds above 0 and at most ${longestTimeoutMs} (24 days).`);
   }
@@ -48,6 +58,9 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
     ...(retry === undefined ? {} : { retry: checkedRetry(retry, effect, refuse) }),
     ...checkedWays(definition as ToolDefinition, refuse),
     ...(execute === undefined ? {} : { execute: execute.bind(definition) as Tool['execute'] }),
+    ...checkedProbe(definition as ToolDefinition, refuse),
+    ...checkedCompensate(definition as ToolDefinition, refuse),
+    ...checkedOnUnknown(definition as ToolDefinition, refuse),
   });
 }
 
@@ -71,8 +84,46 @@ function checkedWays(
   return { ...(question && { question }), ...(Object.keys(copy).length > 0 && { ask: copy }) };
 }
 
+/** Validates that a `verify` tool has a probe, and that no other tool has one, because it would never be asked. */
+function checkedProbe(definition: ToolDefinition, refuse: Refuse): Pick<Tool, 'probe'> {
+  const { effect, probe, execute } = definition;
+  if (probe === undefined && effect !== 'verify') return {};
+  if (effect !== 'verify') throw refuse('probe', "is only asked for effect 'verify'; set that effect, or leave probe out.");
+  if (typeof probe !== 'function') {
+    throw refuse('probe', "is not a function; effect 'verify' needs one that says whether a call was carried out.");
+  }
+  if (!execute) throw refuse('probe', 'needs execute: a tool that is answered from outside has no attempts.');
+  return { probe: probe.bind(definition) as NonNullable<Tool['probe']> };
+}
+
+function checkedCompensate(definition: ToolDefinition, refuse: Refuse): Pick<Tool, 'compensate'> {
+  const { effect, compensate, execute } = definition;
+  if (compensate === undefined && effect !== 'saga') return {};
+  if (effect !== 'saga') throw refuse('compensate', "is only called for effect 'saga'; set that effect, or leave compensate out.");
+  if (typeof compensate !== 'function') throw refuse('compensate', "is not a function; effect 'saga' needs one that undoes a call.");
+  if (!execute) throw refuse('compensate', 'needs execute: a tool that is answered from outside is undone outside.');
+  return { compensate: compensate.bind(definition) as NonNullable<Tool['compensate']> };
+}
+
+function checkedOnUnknown({ effect = 'once', onUnknown, background, execute }: ToolDefinition, refuse: Refuse): Pick<Tool, 'onUnknown'> {
+  if (onUnknown === undefined) return {};
+  if (!onUnknownWays.includes(onUnknown)) {
+    throw refuse('onUnknown', `is ${JSON.stringify(onUnknown)}; use ${onUnknownWays.map((one) => `'${one}'`).join(', ')}.`);
+  }
+  if (!execute || !canBeUnknown[effect]) throw refuse('onUnknown', `is for tools whose outcome can be unknown; leave it out.`);
+  if (onUnknown === 'probe-again' && effect !== 'verify')
+    throw refuse('onUnknown', "is 'probe-again', which needs effect 'verify' and a probe.");
+  if (background && onUnknown !== 'probe-again' && onUnknown !== 'tell-model') {
+    throw refuse(
+      'onUnknown',
+      `is '${onUnknown}', but the run goes on without a call in the background; use 'probe-again' or 'tell-model'.`,
+    );
+  }
+  return { onUnknown };
+}
+
 function checkedRetry(retry: ToolRetry, effect: Effect, refuse: Refuse): ToolRetry {
-  if (effect === 'once') throw refuse('retry', "needs effect 'pure' or 'keyed': a 'once' tool is never run twice.");
+  if (effect === 'once') throw refuse('retry', "needs another effect: a 'once' tool is never run twice.");
   const { maxAttempts, initialMs, maxMs } = retry;
   if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > mostAttempts) {
     throw refuse('retry.maxAttempts', `is ${maxAttempts}; use a whole number of attempts from 1 to ${mostAttempts}, the first included.`);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { AskOptions } from '../../core/ask-policy';
 import type { JsonObject } from '../../core/json';
-import type { AskPolicy, Effect, ToolRetry } from '../../core/tool';
+import type { AskPolicy, Effect, OnUnknown, ToolRetry } from '../../core/tool';
 import type { Approval, ApprovalRule } from './approval';
 import type { JsonSchema, SchemaDefinitions } from './json-schema';
 import type { CheckedInput } from './tool-input';
@@ -31,6 +31,16 @@ export interface ToolContext {
 /** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */
 export type Dependencies = Readonly<Record<string, (ctx: ToolContext) => unknown>>;
 
+/** What a probe is asked about: a call of which an attempt may have been carried out. */
+export interface ProbeRequest<Args = Record<string, unknown>> {
+  /** The key that `execute` got. */
+  idempotencyKey: string;
+  args: Args;
+}
+
+/** `done`: the call was carried out, and `output` is what `execute` would have returned. `unknown`: the probe can't tell; `reason` says why. */
+export type ProbeAnswer = { status: 'done'; output?: unknown } | { status: 'not-done' } | { status: 'unknown'; reason?: string };
+
 /** A tool's input: a zod object, or a JSON Schema of draft-07 or 2020-12. */
 export type InputSchema = z.ZodType | JsonSchema;
 
@@ -52,10 +62,18 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   approval?: ApprovalRule<Arguments<Input>>;
   /** Timeout of one attempt, in milliseconds. Default: the agent's `toolTimeoutMs`, which defaults to 30,000. */
   timeoutMs?: number;
-  /** Retries after an error; only for `pure` and `keyed`. Default: one attempt. */
+  /**
+   * Retries after an error; not for `once`. Default: one attempt. For `saga`, of `compensate`: `execute` never runs twice. Default then: 15 attempts,
+   * 1 s to 60 s apart.
+   */
   retry?: ToolRetry;
   /** Runs the call in the background: the model continues, and receives the result later in a message. */
   background?: boolean;
+  /**
+   * What happens if nobody knows whether a call was carried out, for `once`, `verify` and `saga`. Default: the agent's `onUnknown`, which defaults to
+   * `tell-model`. `probe-again` needs a probe. A tool with `background` takes only `tell-model` and `probe-again`.
+   */
+  onUnknown?: OnUnknown;
   /** For a tool without `execute`: who may answer, and until when. */
   ask?: AskOptions;
   /** For a tool without `execute`: the call is a question to a person. */
@@ -65,6 +83,18 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
    * `Error: <message>`; throw `ToolFailure` to choose the message. Without `execute`, the call waits for an output from outside.
    */
   execute?(args: Arguments<Input>, ctx: ToolContext): unknown;
+  /**
+   * For `verify`: says whether a call was carried out. Asked before another attempt, if an earlier one may have begun. It must find every attempt that
+   * had an effect, so it answers `unknown` if it can't tell, for example because the service is not reachable. It has 10 s, and is asked three
+   * times if it throws.
+   */
+  probe?(request: ProbeRequest<Arguments<Input>>, ctx: ToolContext): ProbeAnswer | Promise<ProbeAnswer>;
+  /**
+   * For `saga`: undoes a call if its run fails, expires or is cancelled. `output` is what `execute` returned, as JSON; undefined if it is longer than
+   * 4,000 bytes, or if the call did not succeed. Then the call may have been carried out in part or not at all, and this must be safe. It may run
+   * more than once, with the same `ctx.idempotencyKey`, which differs from that of the call.
+   */
+  compensate?(args: Arguments<Input>, output: unknown, ctx: ToolContext): unknown;
 }
 
 /** A validated tool with its defaults. Created only by `defineTool`. */
@@ -82,7 +112,10 @@ export interface Tool {
   readonly timeoutMs?: number;
   readonly retry?: ToolRetry;
   readonly background?: true;
+  readonly onUnknown?: OnUnknown;
   readonly ask?: AskPolicy;
   readonly question?: true;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
+  readonly compensate?: (args: unknown, output: unknown, ctx: ToolContext) => unknown;
+  readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;
 }

@@ -3,7 +3,7 @@ import { bounds } from '../../core/bounds';
 import { isObject } from '../../core/json';
 import { printable } from '../../core/printable';
 import { isDeeperThan, shortText } from '../../core/text';
-import type { Effect } from '../../core/tool';
+import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
 import { foreignInput } from '../defining/tool-input';
@@ -58,7 +58,7 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
 }
 
 /** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */
-function effectOf({ annotations }: McpTool): Effect {
+function effectOf({ annotations }: McpTool): PlainEffect {
   if (annotations?.readOnlyHint === true) return 'pure';
   return annotations?.idempotentHint === true ? 'keyed' : 'once';
 }

@@ -1,5 +1,5 @@
 import { isObject } from '../../core/json';
-import type { Effect } from '../../core/tool';
+import type { PlainEffect } from '../../core/tool';
 import type { Environment } from '../built-in/shell-environment';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
 import { longestTimeoutMs } from '../defining/define-tool';
@@ -7,7 +7,7 @@ import { longestTimeoutMs } from '../defining/define-tool';
 /** What you decide about a tool, instead of the server. */
 export interface McpToolRules {
   /** Default: by the server's annotations. `readOnlyHint` is `pure`, `idempotentHint` is `keyed`; without them `once`. */
-  effect?: Effect;
+  effect?: PlainEffect;
   /** Default: the server's `approval`. */
   approval?: ApprovalRule<Record<string, unknown>>;
   /** Default: the server's `timeoutMs`. */

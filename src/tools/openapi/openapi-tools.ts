@@ -1,4 +1,4 @@
-import type { Effect } from '../../core/tool';
+import type { PlainEffect } from '../../core/tool';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
 import { createToolset, type Toolset } from '../defining/toolset';
 import { cleanText } from './clean-text';
@@ -42,7 +42,7 @@ export interface OpenApiOptions {
 /** Settings of one operation. */
 export interface OperationChoice {
   /** Default: GET, HEAD, OPTIONS and TRACE `pure`; PUT, DELETE and those that take an idempotency key `keyed`; others `once`. */
-  effect?: Effect;
+  effect?: PlainEffect;
   /** The header in which the service takes an idempotency key. The call is then `keyed`. */
   idempotencyHeader?: string;
   /** Default `never`. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Effect, ToolRetry } from '../../core/tool';
+import type { PlainEffect, ToolRetry } from '../../core/tool';
 import type { Approval } from '../defining/approval';
 import type { Tool, ToolContext } from '../defining/define-tool';
 import { foreignInput, type ToolInput } from '../defining/tool-input';
@@ -16,7 +16,7 @@ import { send } from './send';
 export interface OperationSettings {
   approval?: Approval;
   timeoutMs?: number;
-  effect?: Effect;
+  effect?: PlainEffect;
   idempotencyHeader?: string;
 }
 
@@ -84,7 +84,7 @@ export async function callApi(
 }
 
 /** Reading has no effect, and `PUT` and `DELETE` have the same effect when they are repeated (RFC 9110). */
-function effectOf({ method }: FullOperation, header: string | undefined): Effect {
+function effectOf({ method }: FullOperation, header: string | undefined): PlainEffect {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'TRACE') return 'pure';
   return method === 'PUT' || method === 'DELETE' || header !== undefined ? 'keyed' : 'once';
 }

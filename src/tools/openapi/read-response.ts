@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { bounds } from '../../core/bounds';
+import { isDeepJson } from '../../core/json';
 import type { Part } from '../../core/message';
 import { imageHeader } from '../built-in/image-header';
 import { imageProblem, mostFileBytes } from '../built-in/image-limits';
@@ -74,12 +75,15 @@ function noteOf(name: string, value: string | null, secret: SecretMask): string[
   return [`[${name}: ${cleanText(secret.text(value), 1_000)}]`];
 }
 
+/** Indentation multiplies the size of nested JSON by its depth. */
+const deepestIndented = 20;
+
 /** JSON is indented, so that a long result is cut at whole lines and can be searched by lines. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   if (!/^\s*[[{]/.test(text)) return text;
   try {
-    return JSON.stringify(JSON.parse(text), null, 1);
+    return JSON.stringify(JSON.parse(text), null, isDeepJson(text, deepestIndented) ? 0 : 1);
   } catch {
     return text;
   }

@@ -1,34 +1,20 @@
-import { resolve } from 'node:path';
 import { bounds } from '../../core/bounds';
+import type { Json } from '../../core/json';
 import type { Content, ToolCall } from '../../core/message';
 import { textOf } from '../../core/message';
+import { fits } from '../../core/sagas';
 import { shortText } from '../../core/text';
 import type { ToolError, ToolOutcome } from '../../core/tool';
+import { unreachable } from '../../core/unreachable';
 import { boundedContent } from '../../core/write-json';
-import type { Dependencies, Tool, ToolContext } from '../defining/define-tool';
+import type { Tool } from '../defining/define-tool';
 import { isSuspended } from '../defining/suspend';
 import { errorContent, errorFacts } from '../defining/thrown';
 import { isToolFailure, ToolTimeoutError } from '../defining/tool-failure';
-import { type KeepBytes, type RawOutput, shownOutput } from './keep-output';
-import { capContent, maxOutputBytes } from './output-cap';
-import { untilAbandoned } from './until-abandoned';
-
-/** What the caller of `runTool` supplies for the `ToolContext`. */
-export interface ToolHost {
-  /** Aborted when the run is cancelled or the worker shuts down. */
-  signal: AbortSignal;
-  idempotencyKey: string;
-  threadId: string;
-  runId: string;
-  /** 1 for the first attempt. */
-  attempt: number;
-  workspace: string;
-  progress?(message: string): void;
-  /** Stores outputs. Without it, what the model does not see of an output is lost. */
-  keep?: KeepBytes;
-  dependencies?: Dependencies;
-  now?(): Date;
-}
+import { type RawOutput, shownOutput } from './keep-output';
+import { capContent } from './output-cap';
+import { probeTool, undecided } from './probe-tool';
+import { type End, runWithin, type ToolHost } from './run-within';
 
 export interface Execution {
   outcome: ToolOutcome;
@@ -43,24 +29,45 @@ interface RawExecution {
   threw: boolean;
 }
 
-type End = { kind: 'value'; value: unknown } | { kind: 'thrown'; error: unknown } | { kind: 'abandoned' };
-
-/** After an abort, a tool gets this time to return its last output. After that its result is ignored. */
-const graceMs = 3_000;
-
 /**
- * Runs a tool with validated arguments, and stores its output. Never throws. The tool is abandoned `graceMs` after the timeout or the cancel;
+ * Runs a tool with validated arguments, and stores its output. Never throws. The tool is abandoned a moment after the timeout or the cancel;
  * storing is bounded by `host.keep`.
  */
 export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: ToolHost & { timeoutMs: number }): Promise<Execution> {
   const started = performance.now();
   const { outcome, threw } = await execute(tool, call, args, host);
   const durationMs = Math.round(performance.now() - started);
+  return shown(tool, host, { outcome: { ...outcome, durationMs }, threw });
+}
+
+/** Stores what is too long to show, and shortens it. */
+async function shown(tool: Tool, { keep }: ToolHost, { outcome, threw }: RawExecution): Promise<Execution> {
   try {
-    return { outcome: { ...outcome, ...(await shownOutput(outcome.content, host.keep)), durationMs }, threw };
+    return { outcome: { ...outcome, ...(await shownOutput(outcome.content, keep)) }, threw };
   } catch (error) {
     // Parts of a result may be objects with getters, which throw only now.
-    return { outcome: { ...failed(unwritable(tool, error)), durationMs }, threw: false };
+    const { durationMs } = outcome;
+    return { outcome: { ...failed(unwritable(tool, error)), ...(durationMs !== undefined && { durationMs }) }, threw: false };
+  }
+}
+
+/**
+ * Asks the probe of a `verify` tool about an earlier attempt at a call. Returns the call's outcome, or undefined if the call was not carried out and
+ * is to run. Never throws.
+ */
+export async function probedOutcome(tool: Tool, call: ToolCall, args: unknown, host: ToolHost): Promise<Execution | undefined> {
+  const probed = await probeTool(tool, call, args, host);
+  switch (probed.status) {
+    case 'not-done':
+      return undefined;
+    case 'unknown':
+      return { outcome: undecided(tool.name, probed.reason), threw: false };
+    case 'stopped':
+      return { outcome: failed(cancelled(tool, ' before its probe answered'), { status: 'cancelled' }), threw: false };
+    case 'done':
+      return shown(tool, host, finished(tool, { kind: 'value', value: probed.output }, written(host)));
+    default:
+      return unreachable(probed);
   }
 }
 
@@ -70,25 +77,13 @@ async function execute(tool: Tool, call: ToolCall, args: unknown, host: ToolHost
     const error = { name: 'ToolNotExecutableError', message: `Tool '${tool.name}' has no execute: its output comes from outside.` };
     return { outcome: rawFailure(error), threw: false };
   }
-  const controller = new AbortController();
-  const cancel = () => controller.abort(host.signal.reason);
-  if (host.signal.aborted) return { outcome: cut(tool), threw: false };
-  host.signal.addEventListener('abort', cancel, { once: true });
-  const timer = setTimeout(() => controller.abort(new ToolTimeoutError(tool.name, host.timeoutMs)), host.timeoutMs);
-  const context = toolContext(call, host, controller.signal);
   try {
-    const work = settle(() => run(args, context.ctx));
-    const end = await untilAbandoned<End>(work, controller.signal, graceMs, () => ({ kind: 'abandoned' }));
-    if (!controller.signal.aborted) return finished(tool, end, written(host));
-    const { reason } = controller.signal;
-    return { outcome: cut(tool, end, reason instanceof ToolTimeoutError ? reason : undefined), threw: false };
+    const { end, aborted } = await runWithin(call, host, { timeoutMs: host.timeoutMs, run: (ctx) => run(args, ctx) });
+    if (end && aborted === undefined) return finished(tool, end, written(host));
+    return { outcome: cut(tool, end, aborted instanceof ToolTimeoutError ? aborted : undefined), threw: false };
   } catch (error) {
     // The thrown or returned value can't be read: a `ToolFailure` of another copy of the package with invalid content, for example.
     return { outcome: rawFailure(errorFacts(error)), threw: false };
-  } finally {
-    context.close();
-    clearTimeout(timer);
-    host.signal.removeEventListener('abort', cancel);
   }
 }
 
@@ -130,18 +125,32 @@ function finished(tool: Tool, end: End, write: (value: unknown) => RawOutput): R
   const value = end.kind === 'value' ? end.value : undefined;
   try {
     const [result, more] = isSuspended(value) ? [value.result, { suspend: value.suspension }] : [value, {}];
-    return { outcome: { status: 'success', content: write(result), ...more }, threw: false };
+    const content = write(result);
+    const kept = tool.effect === 'saga' ? resultOf(result, content) : undefined;
+    return { outcome: { status: 'success', content, ...more, ...(kept !== undefined && { result: kept }) }, threw: false };
   } catch (error) {
     return { outcome: rawFailure(unwritable(tool, error)), threw: false };
   }
 }
 
+/** What a compensation will get. `content`: the value as text, which is bounded, whereas the value may be anything. */
+function resultOf(value: unknown, content: RawOutput): Json | undefined {
+  if (typeof content === 'string' && content.length > bounds.sagaOutputBytes) return undefined;
+  if (content instanceof Uint8Array || value === undefined) return undefined;
+  const result: Json = JSON.parse(JSON.stringify(value));
+  return fits(result) ? result : undefined;
+}
+
 /** The outcome of an aborted call, with the last output of the tool. */
 function cut(tool: Tool, end?: End, timeout?: ToolTimeoutError): RawOutcome {
-  const error = timeout ?? { name: 'CancelledError', message: `Tool '${tool.name}' was cancelled${end ? '' : ' before it started'}.` };
+  const error = timeout ?? cancelled(tool, end ? '' : ' before it started');
   const partial = end ? lastWords(end) : '';
   const content = `Error: ${error.message}${partial === '' ? '' : `\n${partial}`}`;
   return rawFailure(error, { status: timeout ? 'timed-out' : 'cancelled', content });
+}
+
+function cancelled({ name }: Tool, when: string): ToolError {
+  return { name: 'CancelledError', message: `Tool '${name}' was cancelled${when}.` };
 }
 
 function lastWords(end: End): string {
@@ -153,53 +162,4 @@ function lastWords(end: End): string {
   } catch {
     return '';
   }
-}
-
-/** Never rejects, so that a tool that fails after it was abandoned causes no unhandled rejection. */
-async function settle(run: () => unknown): Promise<End> {
-  try {
-    return { kind: 'value', value: await run() };
-  } catch (error) {
-    return { kind: 'thrown', error };
-  }
-}
-
-function toolContext(call: ToolCall, host: ToolHost, signal: AbortSignal): { ctx: ToolContext; close(): void } {
-  const made = new Map<string, Promise<unknown>>();
-  const dependencies = host.dependencies ?? {};
-  let open = true;
-  const ctx: ToolContext = {
-    signal,
-    idempotencyKey: host.idempotencyKey,
-    threadId: host.threadId,
-    runId: host.runId,
-    toolCallId: call.id,
-    attempt: host.attempt,
-    workspace: resolve(host.workspace),
-    now: host.now ?? (() => new Date()),
-    maxOutputBytes: host.keep ? bounds.collectedBytes : maxOutputBytes,
-    progress(message) {
-      // An abandoned tool may still report progress; its call is over.
-      if (open) host.progress?.(String(message));
-    },
-    resolve<T>(name: string): Promise<T> {
-      const make = Object.hasOwn(dependencies, name) ? dependencies[name] : undefined;
-      if (!make) {
-        const known = Object.keys(dependencies).join(', ') || 'none';
-        return Promise.reject(new Error(`Unknown dependency '${name}'. The worker was created with: ${known}.`));
-      }
-      let dependency = made.get(name);
-      if (!dependency) {
-        dependency = Promise.resolve().then(() => make(ctx));
-        made.set(name, dependency);
-      }
-      return dependency as Promise<T>;
-    },
-  };
-  return {
-    ctx,
-    close: () => {
-      open = false;
-    },
-  };
 }

@@ -1,21 +1,33 @@
 import { setTimeout } from 'node:timers/promises';
 import { namesPeople } from '../../core/ask-policy';
-import { excerpt } from '../../core/json';
+import { excerpt, type Json } from '../../core/json';
 import type { ToolCall } from '../../core/message';
-import type { AskPolicy, PermissionRule, ToolError, ToolSpec, Verdict } from '../../core/tool';
+import {
+  type AskPolicy,
+  canBeUnknown,
+  type OnUnknown,
+  type PermissionRule,
+  type ToolError,
+  type ToolSpec,
+  type Verdict,
+} from '../../core/tool';
 import { doneTool } from '../built-in/done';
 import { approvalFor } from '../defining/approval';
 import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
 import { extraTool } from '../defining/extra-tool';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
-import { type Execution, failed, runTool, type ToolHost } from './run-tool';
+import { type Compensated, compensateTool } from './compensate-tool';
+import { type Execution, failed, probedOutcome, runTool } from './run-tool';
+import type { ToolHost } from './run-within';
 import { shownArguments } from './shown-arguments';
 import { parseArguments } from './tool-arguments';
 
 export interface ToolboxOptions {
   /** Timeout of tools that set none, in milliseconds. Default 30,000. */
   timeoutMs?: number;
+  /** For tools that set none, and whose outcome can be unknown. Default `tell-model`. */
+  onUnknown?: Exclude<OnUnknown, 'probe-again'>;
   permissions?: Permissions;
   /** Adds the tool `done`, with which the model ends its work. */
   done?: boolean;
@@ -50,6 +62,13 @@ export interface Toolbox {
    * `threw`: `execute` threw something other than `ToolFailure`, so the tool's `retry` applies.
    */
   execute(call: ToolCall, host: ToolHost): Promise<Execution>;
+  /**
+   * Asks the tool's probe about an earlier attempt at a call. Returns the call's outcome, or undefined if the call is to be executed: it was not
+   * carried out, or the tool has no probe. Never throws.
+   */
+  probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined>;
+  /** Makes one attempt at compensating a call. `output`: what the tool returned, if that is known. Never throws. */
+  compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated>;
 }
 
 /** Applies remembered rules for agents without permissions of their own. */
@@ -57,7 +76,7 @@ const rulesOnly = createPermissions({});
 
 /** Creates a toolbox. Throws `TypeError` if two different tools share a name. */
 export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
-  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs } = options;
+  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs, onUnknown = 'tell-model' } = options;
   const byName = named(options.done ? [...tools, doneTool] : tools);
 
   const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({
@@ -82,7 +101,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
       if ('kind' in leave) return leave;
       const shown = leave.approval || mayBeAsked ? await shownOf(tool, call) : undefined;
-      return { ...verdictOf(tool, leave.approval, otherwise), ...(shown !== undefined && { arguments: shown }) };
+      return { ...verdictOf(tool, leave.approval, { timeoutMs: otherwise, onUnknown }), ...(shown !== undefined && { arguments: shown }) };
     },
 
     async isFree(call: ToolCall, { rules = [], workspace }: Pick<JudgeOptions, 'rules' | 'workspace'> = {}): Promise<boolean> {
@@ -104,6 +123,20 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: failed(parsed.error, { status: 'rejected' }), threw: false };
       return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
+    },
+
+    async probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined> {
+      const tool = byName.get(call.name);
+      const parsed = tool?.probe && (await parseArguments(tool, call.arguments));
+      return tool && parsed?.ok ? probedOutcome(tool, call, parsed.args, host) : undefined;
+    },
+
+    async compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated> {
+      const tool = byName.get(call.name);
+      if (!tool) return { status: 'failed', message: unknown(call.name).message, final: true };
+      const parsed = await parseArguments(tool, call.arguments);
+      if (!parsed.ok) return { status: 'failed', message: parsed.error.message, final: true };
+      return compensateTool(tool, call, { args: parsed.args, output }, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
 }
@@ -145,11 +178,20 @@ function mayNamePeople({ approval }: Tool): boolean {
   return approval !== undefined && (approval.when !== 'always' || namesPeople(approval.ask));
 }
 
-function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: number): Verdict {
-  const { effect, timeoutMs = otherwise, retry, background, ask, question } = tool;
+function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: { timeoutMs: number; onUnknown: OnUnknown }): Verdict {
+  const { effect, timeoutMs = otherwise.timeoutMs, retry, background, ask, question } = tool;
+  const { onUnknown = canBeUnknown[effect] && !background ? otherwise.onUnknown : 'tell-model' } = tool;
   const asked = approval && { approval };
   if (!tool.execute) return { kind: 'external', ...asked, ...(ask && { ask }), ...(question && { question }) };
-  return { kind: 'run', effect, timeoutMs, ...asked, ...(retry && { retry }), ...(background && { background }) };
+  return {
+    kind: 'run',
+    effect,
+    timeoutMs,
+    ...asked,
+    ...(retry && { retry }),
+    ...(background && { background }),
+    ...(onUnknown !== 'tell-model' && { onUnknown }),
+  };
 }
 
 function named(tools: readonly Tool[]): Map<string, Tool> {

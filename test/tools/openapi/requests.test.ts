@@ -320,6 +320,11 @@ describe('answers', () => {
     expect(tool.retry).toEqual(method === 'post' ? undefined : { maxAttempts: 3, initialMs: 1_000, maxMs: 30_000 });
   });
 
+  test('deep JSON is not indented, which would multiply its size', async () => {
+    const deep = `${'['.repeat(30)}1${']'.repeat(30)}`;
+    expect(await answered(200, ` ${deep}`)).toMatchObject({ content: deep });
+  });
+
   test('JSON, text, images, PDFs and other data', async () => {
     const data = Buffer.from([0x89, 0x50, 0xff]);
     const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');

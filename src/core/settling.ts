@@ -1,0 +1,55 @@
+import { bounds } from './bounds';
+import { findCall, isCarriedOut } from './calls';
+import { checkWords, show } from './check-input';
+import { type Checked, no, refused, yes } from './checked';
+import { bytesOf } from './context/carry';
+import { checkDecider, notEntitled, notWaitingFor, of, type Verified } from './decisions';
+import { type Settlement, settlements } from './event';
+import { isObject } from './json';
+import { refusal } from './refusal';
+import type { SettleRequest } from './requests';
+import { activeRun, type ThreadState } from './state';
+import { toContent } from './tool';
+
+/** Checks a `settle` request. `verified`: as for `checkSubmit`. */
+export function checkSettle(state: ThreadState, payload: unknown, verified?: Verified): Checked<SettleRequest> {
+  if (!isObject(payload) || typeof payload.toolCallId !== 'string') {
+    return no(`settle takes { toolCallId, outcome, output?, reason?, by? }; it was given ${show(payload)}`);
+  }
+  const { toolCallId, outcome, output, reason } = payload;
+  if (!settlements.includes(outcome as Settlement)) {
+    return no(`settle: \`outcome\` must be ${settlements.map((one) => `"${one}"`).join(', ')}; it is ${show(outcome)}`);
+  }
+  const who = checkDecider(state, 'settle', payload, verified);
+  if (!who.ok) return who;
+  const words = checkWords({ reason });
+  if (words) return no(`settle: ${words}`);
+  if (outcome === 'done' ? output === undefined : output !== undefined) {
+    return no('settle: `output` is what the tool would have returned; it belongs to the outcome "done", and to no other');
+  }
+  if (outcome === 'failed' && !reason) return no('settle: the outcome "failed" needs a `reason`, which the model is told');
+  if (bytesOf(toContent(output)) > bounds.messageBytes) {
+    return no(`settle: the output is larger than ${bounds.messageBytes} bytes; store it elsewhere and give a reference`);
+  }
+  const wrong =
+    notWaitingFor(state, toolCallId, 'unsettled') ??
+    notEntitled(state, toolCallId, who.request, verified) ??
+    (outcome === 'not-done' ? notAlone(state, toolCallId) : undefined);
+  if (wrong) return refused(of('settle', wrong));
+  return yes({
+    toolCallId,
+    outcome: outcome as Settlement,
+    ...(output !== undefined && { output }),
+    ...(reason ? { reason: reason as string } : {}),
+    ...who.request,
+  });
+}
+
+/** Returns a refusal if one person can't let a call run again, because several had to approve it. */
+function notAlone(state: ThreadState, id: string) {
+  const call = findCall(activeRun(state), id);
+  const { approvers = 1 } = (call && isCarriedOut(call.verdict) && call.verdict.approval) || {};
+  if (approvers < 2) return undefined;
+  const reason = `"${id}" (${call?.name}) needs ${approvers} people to agree each time it runs; settle it as "failed", and the model can call it again`;
+  return refusal(reason, 'not-entitled');
+}

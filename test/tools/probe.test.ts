@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { defineTool, type ProbeAnswer } from '../../src/tools';
+import { createToolbox } from '../../src/tools/running/toolbox';
+import { callOf, hostWith } from './tool-host';
+
+type Probe = (key: string, n: number) => ProbeAnswer | Promise<ProbeAnswer>;
+
+/** Asks the probe of a tool about a call, and returns the outcome and how often the probe was asked. */
+async function asked(probe: Probe, host = hostWith()) {
+  const asks: unknown[] = [];
+  const tool = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ cents: z.number() }),
+    effect: 'verify',
+    execute: () => 'paid',
+    probe(request, ctx) {
+      asks.push({ ...request, toolCallId: ctx.toolCallId });
+      return probe(request.idempotencyKey, asks.length);
+    },
+  });
+  const execution = await createToolbox([tool]).probe(callOf('pay', { cents: 5 }), host);
+  return { asks, outcome: execution?.outcome };
+}
+
+test('a probe gets the key and the arguments of the call, and its output is the outcome if the call was carried out', async () => {
+  const { asks, outcome } = await asked(() => ({ status: 'done', output: { receipt: 7 } }));
+  expect(asks).toEqual([{ idempotencyKey: 'key-1', args: { cents: 5 }, toolCallId: 'call-1' }]);
+  expect(outcome).toEqual({ status: 'success', content: '{"receipt":7}' });
+});
+
+test('there is no outcome if the call was not carried out', async () => {
+  expect((await asked(() => ({ status: 'not-done' }))).outcome).toBeUndefined();
+});
+
+test('a probe that can not tell makes the outcome unknown, with its reason', async () => {
+  const { asks, outcome } = await asked(() => ({ status: 'unknown', reason: 'the bank is closed' }));
+  expect(asks).toHaveLength(1);
+  expect(outcome).toMatchObject({ status: 'unknown', content: expect.stringContaining('the bank is closed') });
+});
+
+test('a probe that throws is asked again', async () => {
+  const { asks, outcome } = await asked((_, n) => (n === 1 ? Promise.reject(new Error('no route')) : { status: 'done', output: 'paid' }));
+  expect(asks).toHaveLength(2);
+  expect(outcome).toMatchObject({ status: 'success', content: 'paid' });
+});
+
+test.each([
+  ['throws each time', () => Promise.reject(new Error('no route')), 'no route'],
+  ['answers something else', () => true as never, "something other than { status: 'done', output }"],
+])('a probe that %s three times makes the outcome unknown', async (_, probe, why) => {
+  const { asks, outcome } = await asked(probe);
+  expect(asks).toHaveLength(3);
+  expect(outcome).toMatchObject({ status: 'unknown', content: expect.stringContaining(why), error: { name: 'OutcomeUnknownError' } });
+});
+
+test('a cancel while the probe is asked makes the call cancelled', async () => {
+  const controller = new AbortController();
+  const probe = () => {
+    controller.abort();
+    return Promise.reject(new Error('aborted'));
+  };
+  expect((await asked(probe, hostWith({ signal: controller.signal }))).outcome).toMatchObject({ status: 'cancelled' });
+});
+
+test('an output that can not be written as JSON is a failure, as of the call itself', async () => {
+  expect((await asked(() => ({ status: 'done', output: 7n }))).outcome).toMatchObject({ status: 'failed' });
+});
