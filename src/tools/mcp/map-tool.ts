@@ -8,6 +8,7 @@ import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
 import { foreignInput } from '../defining/tool-input';
+import type { SecretMask } from '../running/secret-mask';
 import type { McpServer } from './options';
 import { toolName } from './tool-name';
 
@@ -24,6 +25,7 @@ export async function mapTools(
   options: McpServer,
   listed: readonly McpTool[],
   executeOf: (tool: McpTool) => Tool['execute'],
+  secret: SecretMask,
 ): Promise<MappedTools> {
   const byName = new Map<string, Tool>();
   const leftOut: string[] = [];
@@ -32,6 +34,7 @@ export async function mapTools(
     await otherWork();
     try {
       if (tool.name.length > bounds.nameChars) throw new Error(`its name has more than ${bounds.nameChars} characters`);
+      if (repeatsSecret(tool, secret)) throw new Error('it repeats a credential');
       const name = toolName(server, tool.name);
       if (byName.has(name)) throw new Error('another one has the same name');
       byName.set(name, mapTool(name, server, options, tool, executeOf(tool)));
@@ -59,6 +62,11 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
     ...(effect !== 'once' && { retry: { maxAttempts: 3, initialMs: 500 } }),
     ...(execute && { execute }),
   });
+}
+
+function repeatsSecret(tool: McpTool, secret: SecretMask): boolean {
+  const json = JSON.stringify(tool);
+  return secret.text(json) !== json;
 }
 
 /** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */

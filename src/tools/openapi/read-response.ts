@@ -3,10 +3,10 @@ import { bounds } from '../../core/bounds';
 import { isDeepJson } from '../../core/json';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxImageBytes } from '../running/output-cap';
+import { SecretMask } from '../running/secret-mask';
 import { mediaPart } from '../web/media-part';
 import { readBytes } from '../web/read-bytes';
 import { cleanText } from './clean-text';
-import { SecretMask } from './secret-mask';
 import { ApiUnavailableError } from './send';
 
 /** The service may be able to answer later. */
