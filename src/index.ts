@@ -55,6 +55,7 @@ export {
   createPermissions,
   createShell,
   createToolset,
+  createWebFetch,
   defineTool,
   editFile,
   filePermissionStore,
@@ -90,6 +91,8 @@ export {
   type Toolset,
   updatePlan,
   viewImage,
+  type WebFetchArguments,
+  type WebFetchOptions,
   writeFile,
 } from './tools';
 export { type AgentWorker, createVerifier, createWorker, type DecisionVerifier, type SignerKeys, type WorkerOptions } from './worker';

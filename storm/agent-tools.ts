@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { createAskHuman, defineTool, suspend, type Tool, type ToolContext } from '../src/tools';
+import { createAskHuman, defineTool, type ProbeAnswer, type ProbeRequest, suspend, type Tool, type ToolContext } from '../src/tools';
 import { createShell } from '../src/tools/built-in/shell';
 import { mayDieAt } from './kill-points';
-import { append, type LedgerLine, ledgerFile, takeEffect } from './ledger';
+import { append, type LedgerLine, ledgerFile, readLines, takeEffect } from './ledger';
 import { random } from './random';
 import { tools as facts } from './tool-facts';
 
@@ -31,6 +31,7 @@ export function stormTools(folder: string, version: 1 | 2): Tool[] {
     pay_denied: { approval: { when: (args: Input) => policy(args, leads), deadlineMs: 2_500, onDeadline: 'deny' } },
     behind: { background: true },
     behind_once: { background: true },
+    book_behind: { background: true },
     outside_late: { ask: { deadlineMs: 3_000, onDeadline: ['ask-again', 'deny'] } },
   };
   const plain = Object.entries(facts).flatMap(([name, { effect, outside }]) => {
@@ -43,7 +44,12 @@ export function stormTools(folder: string, version: 1 | 2): Tool[] {
       timeoutMs: 20_000,
       ...ways[name],
     };
-    return [defineTool({ ...definition, ...(!outside && { execute: run(name) }) })];
+    const undo = (args: Input, _: unknown, ctx: ToolContext) => compensate(folder, name, args, ctx);
+    const more = {
+      ...(effect === 'verify' && { probe: (asked: ProbeRequest) => probe(folder, asked) }),
+      ...(effect === 'saga' && { compensate: undo }),
+    };
+    return [defineTool({ ...definition, ...more, ...(!outside && { execute: run(name) }) })];
   });
   return [
     ...plain,
@@ -83,9 +89,21 @@ function sleeps(folder: string, schema: typeof input): Tool {
   });
 }
 
-async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx: ToolContext): Promise<string> {
-  mayDieAt(folder, 'tool-before-begin');
-  const line: LedgerLine = {
+/** The service says whether it has had a request with this key. */
+function probe(folder: string, { idempotencyKey }: ProbeRequest): ProbeAnswer {
+  const had = readLines<LedgerLine>(ledgerFile(folder)).find(({ what, key }) => what === 'effect' && key === idempotencyKey);
+  return had ? { status: 'done', output: `${had.tool} did ${had.n}` } : { status: 'not-done' };
+}
+
+/** Undoes a call, or does nothing if it had no effect, which the service honours by key. */
+function compensate(folder: string, tool: string, args: Input, ctx: ToolContext): void {
+  mayDieAt(folder, 'compensation');
+  takeEffect(folder, lineOf(tool, args, ctx));
+  setTimeout(() => mayDieAt(folder, 'compensation'), args.ms % 5);
+}
+
+function lineOf(tool: string, { n, edited }: Input, ctx: ToolContext): LedgerLine {
+  return {
     what: 'begin',
     at: Date.now(),
     thread: ctx.threadId,
@@ -99,6 +117,12 @@ async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx:
     pid: process.pid,
     ...(edited && { edited }),
   };
+}
+
+async function work(folder: string, tool: string, args: Input, ctx: ToolContext): Promise<string> {
+  const { n, ms } = args;
+  mayDieAt(folder, 'tool-before-begin');
+  const line = lineOf(tool, args, ctx);
   append(ledgerFile(folder), line);
   mayDieAt(folder, 'tool-after-begin');
   try {
@@ -110,6 +134,7 @@ async function work(folder: string, tool: string, { n, ms, edited }: Input, ctx:
   if (tool === 'fails') throw new Error(`${n} failed, as this tool always does`);
   if (tool === 'flaky' && ctx.attempt === 1) throw new Error(`${n} failed the first time`);
   if (line.effect === 'keyed') takeEffect(folder, line);
+  if (line.effect === 'verify') append(ledgerFile(folder), { ...line, what: 'effect', at: Date.now() });
   mayDieAt(folder, 'tool-after-effect');
   append(ledgerFile(folder), { ...line, what: 'end', at: Date.now() });
   setTimeout(() => mayDieAt(folder, 'tool-after-result'), ms % 5);

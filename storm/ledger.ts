@@ -4,7 +4,8 @@ import { join } from 'node:path';
 
 /** What a tool records outside the engine, before and after it does something. */
 export interface LedgerLine {
-  what: 'begin' | 'end' | 'aborted';
+  /** `effect`: a request to a service that takes every request, also one with a key that it knows. */
+  what: 'begin' | 'effect' | 'end' | 'aborted';
   at: number;
   thread: string;
   run: string;

@@ -6,6 +6,7 @@ export const killPoints = [
   'tool-after-begin',
   'tool-after-effect',
   'tool-after-result',
+  'compensation',
   'hook',
   'approval-policy',
   'instructions',

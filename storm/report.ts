@@ -1,6 +1,7 @@
 import type { Evidence, Violation } from './check/evidence';
 import { tasksFailedBySdk, tasksFailedWhileFrozen } from './check/rest';
 import type { End } from './pool';
+import { tools } from './tool-facts';
 
 /** What ran, counted from the evidence. */
 export interface Counts {
@@ -14,6 +15,7 @@ export interface Counts {
   'client kills': number;
   'tool calls begun': number;
   'tool effects': number;
+  compensations: number;
   'model requests': number;
   'requests of people': number;
   'requests without a response': number;
@@ -42,7 +44,9 @@ export function countsOf(
     'workers drained': times('drained'),
     'workers that ended by themselves': times('by itself'),
     'tool calls begun': ledger.filter(({ what }) => what === 'begin').length,
-    'tool effects': effects.length + ledger.filter(({ what, effect }) => what === 'end' && effect !== 'keyed').length,
+    compensations: effects.filter(({ tool }) => isSaga(tool)).length,
+    'tool effects':
+      effects.filter(({ tool }) => !isSaga(tool)).length + ledger.filter(({ what, effect }) => what === 'end' && effect !== 'keyed').length,
     'model requests': model.length,
     'requests of people': intended,
     'requests without a response': intended - answered,
@@ -55,6 +59,11 @@ export function countsOf(
   };
 }
 
+/** What the service records of such a tool is that its call was compensated. */
+function isSaga(tool: string): boolean {
+  return tools[tool]?.effect === 'saga';
+}
+
 /** Every guarantee has a row, even without violations. */
 const guarantees = [
   'wedged',
@@ -63,6 +72,8 @@ const guarantees = [
   'effect doubled',
   'effect lost',
   'effect without approval',
+  'not compensated',
+  'compensated in vain',
   'key shared',
   'message lost',
   'message doubled',

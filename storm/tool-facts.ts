@@ -2,7 +2,7 @@ import type { Random } from './random';
 
 /** Facts about a tool, for the checker, the model and the tools themselves. Uses no engine code, because the checker reads it. */
 export interface ToolFacts {
-  effect: 'pure' | 'keyed' | 'once';
+  effect: 'pure' | 'keyed' | 'once' | 'verify' | 'saga';
   /** It may begin only after this many people approved it, or a deadline or a remembered rule did. */
   approvers?: number;
   /** Its deadline approves it. */
@@ -24,6 +24,9 @@ export const tools: Readonly<Record<string, ToolFacts>> = {
   flaky: { effect: 'keyed', ms: [1, 20], weight: 2 },
   pay: { effect: 'once', ms: [1, 40], weight: 10 },
   slow_pay: { effect: 'once', ms: [500, 4_000], weight: 2 },
+  transfer: { effect: 'verify', ms: [1, 40], weight: 6 },
+  slow_transfer: { effect: 'verify', ms: [500, 4_000], weight: 2 },
+  book: { effect: 'saga', ms: [1, 40], weight: 6 },
   fails: { effect: 'pure', ms: [1, 10], weight: 1 },
   pay_asked: { effect: 'once', approvers: 1, ms: [1, 60], weight: 3 },
   pay_two: { effect: 'once', approvers: 2, ms: [1, 60], weight: 2 },
@@ -34,6 +37,7 @@ export const tools: Readonly<Record<string, ToolFacts>> = {
   ask_human: { effect: 'once', outside: true, ms: [0, 0], weight: 1 },
   behind: { effect: 'keyed', background: true, ms: [200, 2_500], weight: 1 },
   behind_once: { effect: 'once', background: true, ms: [200, 2_500], weight: 1 },
+  book_behind: { effect: 'saga', background: true, ms: [200, 2_500], weight: 1 },
   sleeps: { effect: 'keyed', ms: [1, 20], weight: 1 },
   shell: { effect: 'once', ms: [0, 0], weight: 1 },
   dump: { effect: 'pure', ms: [1, 40], weight: 1 },
@@ -46,11 +50,12 @@ export type ToolName = keyof typeof tools & string;
 
 /** Which tools the model of a kind of thread calls. */
 const liked: Readonly<Record<string, (name: string) => boolean>> = {
-  quick: (name) => ['look', 'write', 'pay', 'slow_pay', 'slow_write', 'flaky', 'fails'].includes(name),
+  quick: (name) => ['look', 'write', 'pay', 'slow_pay', 'slow_write', 'flaky', 'fails', 'transfer', 'slow_transfer', 'book'].includes(name),
   asking: (name) => /asked|two|late|denied|outside|ask_human/.test(name) || name === 'pay',
   behind: (name) => /behind|look|pay$/.test(name),
-  sleeping: (name) => ['sleeps', 'pay', 'write'].includes(name),
+  sleeping: (name) => ['sleeps', 'pay', 'write', 'book'].includes(name),
   shelling: (name) => ['shell', 'pay'].includes(name),
+  booking: (name) => ['book', 'book_behind', 'fails'].includes(name),
   forgetting: (name) => ['dump', 'pay', 'write', 'behind'].includes(name),
 };
 

@@ -40,6 +40,9 @@ export const bounds = {
   /** Nesting in any payload, where data from outside is inside other objects. JSON.stringify fails at a few thousand levels. */
   payloadDepth: 1_000,
 
+  /** A page or file that `web_fetch` reads. */
+  fetchedBytes: 4_000_000,
+
   /** One message of an MCP server, and one answer of it over HTTP. */
   mcpMessageBytes: 16_000_000,
   /** The values in it, objects and lists included. Parsing a message of many small values blocks the worker for seconds. */

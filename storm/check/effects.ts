@@ -51,7 +51,9 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
       // A shell command has no mark.
       if (!facts || (!n && name === 'shell')) continue;
       const begins = (lines.get(n) ?? []).filter(({ what }) => what === 'begin').length;
+      const taken = (lines.get(n) ?? []).filter(({ what }) => what === 'effect').length;
       const ends = (lines.get(n) ?? []).filter(({ what }) => what === 'end').length;
+      const isOnce = facts.effect === 'once' || facts.effect === 'saga';
       const which = `${name} ${call} (${n}, ${status})`;
       if (facts.outside) {
         if (begins > 0) say('effect without approval', id, `${which} began, and is answered from outside`);
@@ -60,12 +62,13 @@ export function wrongEffects({ threads, ledger, effects }: Evidence): Violation[
       if (!started && begins > 0) say('effect without approval', id, `${which} began ${begins} times; the log says that it never began`);
       if (['skipped', 'denied', 'rejected', 'none'].includes(status) && begins > 0)
         say('effect without approval', id, `${which} began nevertheless`);
-      if (facts.effect === 'once' && begins > 1) say('effect doubled', id, `${which} began ${begins} times`);
+      if (isOnce && begins > 1) say('effect doubled', id, `${which} began ${begins} times`);
       if (facts.effect === 'keyed' && (keyed.get(n) ?? 0) > 1)
         say('effect doubled', id, `${which} took effect ${keyed.get(n)} times, with different keys`);
+      if (facts.effect === 'verify' && taken > 1) say('effect doubled', id, `${which} took effect ${taken} times`);
       if (status !== 'success' || !started) continue;
-      if (facts.effect === 'once' && (begins !== 1 || ends !== 1))
-        say('effect lost', id, `${which} began ${begins} times and ended ${ends} times`);
+      if (facts.effect === 'verify' && taken !== 1) say('effect lost', id, `${which} took effect ${taken} times`);
+      if (isOnce && (begins !== 1 || ends !== 1)) say('effect lost', id, `${which} began ${begins} times and ended ${ends} times`);
       if (facts.effect === 'keyed' && keyed.get(n) !== 1) say('effect lost', id, `${which} took effect ${keyed.get(n) ?? 0} times`);
     }
   }

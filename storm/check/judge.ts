@@ -1,4 +1,5 @@
 import { withoutApproval } from './approvals';
+import { wrongCompensations } from './compensations';
 import { wrongEffects } from './effects';
 import type { Evidence, Rule, Violation } from './evidence';
 import { brokenLogs, misread, unpaired } from './logs';
@@ -15,6 +16,7 @@ export const rules: readonly Rule[] = [
   unpaired,
   misread,
   wrongEffects,
+  wrongCompensations,
   withoutApproval,
   lostMessages,
   lostDecisions,

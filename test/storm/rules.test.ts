@@ -380,6 +380,58 @@ const breaks: [string, string, (evidence: Whole) => void][] = [
   ['false transcript', 'a model that was sent less than there was', ({ model }) => (model[1] as Evidence['model'][0]).saw.pop()],
 ];
 
+/** The same thread, in which the second call is one of another tool. */
+function calling(tool: string): Whole {
+  const evidence = whole();
+  for (const { data } of evidence.threads[0].log ?? []) {
+    const call = data.toolCall as { id: string; name?: string } | undefined;
+    if (call?.id === 'c2') call.name = tool;
+    if (data.toolCallId === 'c2') data.name = tool;
+  }
+  for (const one of evidence.ledger) if (one.call === 'c2') Object.assign(one, { tool, effect: tool });
+  evidence.effects = [];
+  return evidence;
+}
+
+/** The rules that are broken, but not those of the readers, who read another log. */
+const broken = (evidence: Whole) => judge(evidence).flatMap(({ rule }) => (rule === 'reader' ? [] : [rule]));
+
+describe('the calls of tools that are verified', () => {
+  const transferred = (times: number) => {
+    const evidence = calling('transfer');
+    for (let i = 0; i < times; i++) evidence.ledger.push(line('effect', 'c2', 'm1.1', 60 + i, { tool: 'transfer' }));
+    return broken(evidence);
+  };
+  test('take effect once, however often they begin', () => {
+    expect([0, 1, 2].map(transferred)).toEqual([['effect lost'], [], ['effect doubled', 'effect lost']]);
+  });
+});
+
+describe('the calls of sagas', () => {
+  /** A run that ended so; its call was compensated under so many keys, and the log says so, or not. */
+  const ended = (end: string, keys: number, isTold = true) => {
+    const evidence = calling('book');
+    const log = evidence.threads[0].log ?? [];
+    const last = event(log, 'thread.run.completed');
+    if (isTold)
+      log.splice(-1, 0, { ...last, seq: 13, type: 'agent.tool.compensation.completed', data: { toolCallId: 'c2', name: 'book' } });
+    Object.assign(last, { type: end, seq: log.length });
+    const one = { key: 'k', thread: 't', call: 'c2', tool: 'book', n: 'm1.1', at: 1_000_080 };
+    evidence.effects = Array.from({ length: keys }, (_, i) => ({ ...one, key: `k${i}` }));
+    return broken(evidence);
+  };
+  test.each(['thread.run.failed', 'thread.run.cancelled', 'thread.run.expired'])('are compensated once after %s', (end) => {
+    expect(ended(end, 1)).toEqual([]);
+    expect(ended(end, 0)).toEqual(['not compensated']);
+    expect(ended(end, 1, false)).toEqual(['not compensated']);
+    expect(ended(end, 2)).toEqual(['effect doubled']);
+  });
+  test.each(['thread.run.completed', 'thread.run.incomplete'])('stay after %s', (end) => {
+    expect(ended(end, 0, false)).toEqual([]);
+    expect(ended(end, 1)).toEqual(['compensated in vain']);
+  });
+});
+
 test.each(breaks)('%s: %s', (rule, _, damage) => {
   const evidence = whole();
   damage(evidence);

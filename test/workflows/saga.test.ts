@@ -55,7 +55,9 @@ const agent = defineAgent({ name: 'traveller', model: 'test-model', instructions
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent], worker: { continueAsNewAfter: { events: 200, bytes: 4_000_000 } } });
+  // Without caches, every workflow task replays its thread.
+  const worker = { continueAsNewAfter: { events: 200, bytes: 4_000_000 }, transcriptCacheSize: 0, temporal: { maxCachedWorkflows: 0 } };
+  rig = await startRig({ script, agents: [agent], worker });
 });
 
 const book = (id: string, name = 'book') => callTools([{ name, args: { id }, id: `call_${id}` }]);

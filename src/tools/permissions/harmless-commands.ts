@@ -10,6 +10,8 @@ import type { ShellWord, SimpleCommand } from './shell-command';
 export const readingTools = ['read_file', 'list_dir', 'glob', 'grep', 'view_image', 'search_skills', 'load_skill'];
 /** Tools that only ask a person, end the run, write down a plan, or read outputs that the thread has been given already. */
 export const speakingTools = ['ask_human', 'done', 'update_plan', 'read_output', 'read_output_line', 'grep_output'];
+/** People remember the host of its call, never the whole tool. */
+export const fetchTool = 'web_fetch';
 export const editingTools = ['write_file', 'edit', 'apply_patch'];
 
 /** Whether a program with these arguments does only what it is known for. Without a place, paths are not checked. */

@@ -1,8 +1,8 @@
 import { bounds } from '../../core/bounds';
 import { bytesOf } from '../../core/context/carry';
 import type { PermissionRule } from '../../core/tool';
-import { programName, reachesFurther } from './harmless-commands';
-import { commandOf, commandsOf, isCommandAlone, type PermissionCall, withoutDoubles } from './permission-rules';
+import { fetchTool, programName, reachesFurther } from './harmless-commands';
+import { commandOf, commandsOf, hostOf, isCommandAlone, type PermissionCall, withoutDoubles } from './permission-rules';
 import { isAtHome, type Place } from './place';
 import { changesNothing, prefixToRemember } from './remembered-prefixes';
 import { changesShell } from './shell-builtins';
@@ -16,6 +16,10 @@ import { isWrapper } from './wrappers';
  * allow. If one part has no rule, or depends on the result of another, no rule is offered at all.
  */
 export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
+  if (call.tool === fetchTool) {
+    const host = hostOf(call);
+    return host === undefined ? [] : [{ tool: call.tool, host }];
+  }
   if (commandOf(call) === undefined) return [{ tool: call.tool }];
   if (!isCommandAlone(call)) return [];
   const parts = commandsOf(call, root) ?? [];
