@@ -56,6 +56,7 @@ export {
   createShell,
   createShellTools,
   createToolset,
+  createWebFetch,
   defineTool,
   editFile,
   filePermissionStore,
@@ -91,6 +92,8 @@ export {
   type Toolset,
   updatePlan,
   viewImage,
+  type WebFetchArguments,
+  type WebFetchOptions,
   writeFile,
 } from './tools';
 export { type AgentWorker, createVerifier, createWorker, type DecisionVerifier, type SignerKeys, type WorkerOptions } from './worker';

@@ -75,13 +75,14 @@ const agentsOf: Readonly<Record<string, readonly string[]>> = {
   behind: ['plain', 'hooked'],
   sleeping: ['plain'],
   shelling: ['plain'],
+  booking: ['failing', 'failing', 'plain'],
   forgetting: ['pruning', 'condensing'],
   all: ['plain', 'parallel', 'hooked', 'verifying', 'done', 'begging', 'handing', 'summarizing', 'failing'],
 };
 
 function planThread(seed: number, index: number, at: number): ThreadPlan {
   const rng = random(seed, 'thread', index);
-  const kind = rng.weigh({ quick: 10, asking: 5, behind: 1.5, sleeping: 1, shelling: 0.5, forgetting: 2, all: 5 });
+  const kind = rng.weigh({ quick: 10, asking: 5, behind: 1.5, sleeping: 1, shelling: 0.5, booking: 3, forgetting: 2, all: 5 });
   const agent = rng.pick(agentsOf[kind] as readonly string[]);
   const mode = rng.chance(0.35) ? 'conversation' : 'one-shot';
   // A few long ones, over many executions.

@@ -1,6 +1,7 @@
 import type { Evidence, Violation } from './check/evidence';
 import { tasksFailedBySdk, tasksFailedWhileFrozen } from './check/rest';
 import type { End } from './pool';
+import { tools } from './tool-facts';
 
 /** What ran, counted from the evidence. */
 export interface Counts {
@@ -14,6 +15,7 @@ export interface Counts {
   'client kills': number;
   'tool calls begun': number;
   'tool effects': number;
+  compensations: number;
   'model requests': number;
   'requests of people': number;
   'requests without a response': number;
@@ -42,7 +44,9 @@ export function countsOf(
     'workers drained': times('drained'),
     'workers that ended by themselves': times('by itself'),
     'tool calls begun': ledger.filter(({ what }) => what === 'begin').length,
-    'tool effects': effects.length + ledger.filter(({ what, effect }) => what === 'end' && effect !== 'keyed').length,
+    compensations: effects.filter(({ tool }) => isSaga(tool)).length,
+    'tool effects':
+      effects.filter(({ tool }) => !isSaga(tool)).length + ledger.filter(({ what, effect }) => what === 'end' && effect !== 'keyed').length,
     'model requests': model.length,
     'requests of people': intended,
     'requests without a response': intended - answered,
@@ -53,6 +57,11 @@ export function countsOf(
     'workflow tasks that the SDK failed and retried': tasksFailedBySdk({ threads }),
     'workflow tasks that failed while the worker was frozen': tasksFailedWhileFrozen({ threads }),
   };
+}
+
+/** What the service records of such a tool is that its call was compensated. */
+function isSaga(tool: string): boolean {
+  return tools[tool]?.effect === 'saga';
 }
 
 /** Every guarantee has a row, even without violations. */

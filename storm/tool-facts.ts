@@ -55,6 +55,7 @@ const liked: Readonly<Record<string, (name: string) => boolean>> = {
   behind: (name) => /behind|look|pay$/.test(name),
   sleeping: (name) => ['sleeps', 'pay', 'write', 'book'].includes(name),
   shelling: (name) => ['shell', 'pay'].includes(name),
+  booking: (name) => ['book', 'book_behind', 'fails'].includes(name),
   forgetting: (name) => ['dump', 'pay', 'write', 'behind'].includes(name),
 };
 

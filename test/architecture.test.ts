@@ -26,9 +26,12 @@ const table: Record<string, Allowance> = {
   // No Temporal in these three, and none of the others: each is usable from a script.
   stream: { zones: ['core'], packages: ['node'] },
   models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
-  // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents.
+  // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents. `htmlparser2`: pages as text.
   // `@modelcontextprotocol/client`: MCP servers.
-  tools: { zones: ['core'], packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml', '@modelcontextprotocol/client'] },
+  tools: {
+    zones: ['core'],
+    packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml', 'htmlparser2', '@modelcontextprotocol/client'],
+  },
   // Where outputs are kept. Usable from a client, too, which has no worker. `pg`, `@aws-sdk/client-s3`: for workers on several machines.
   artifacts: { zones: ['core'], packages: ['node', 'pg', '@aws-sdk/client-s3'] },
   // A guardrail is tested without an engine around it.

@@ -1,9 +1,7 @@
 import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
-import { bounds } from '../core/bounds';
 import { compensationRetry } from '../core/sagas';
-import { shortText } from '../core/text';
 import { agentOf } from './steps/agent-of';
 import type { ActivityDependencies } from './steps/dependencies';
 import { whyNotApproved } from './steps/signed-approvals';
@@ -37,9 +35,6 @@ export function compensateTool(deps: ActivityDependencies): Activities['compensa
         attempt: attempts,
         workspace,
         dependencies: deps.dependencies,
-        progress(said) {
-          progress.text = shortText(said, bounds.progressChars);
-        },
       });
       const durationMs = Math.round(performance.now() - began);
       if (ended.status === 'done') return { attempts, durationMs };

@@ -18,7 +18,7 @@ import { interrupted, isInterrupted, runStep } from './steps/step';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, begun, earlier, threadId }) => {
+  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, verify, begun, earlier, threadId }) => {
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
       // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
@@ -59,7 +59,8 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
           step.publish('agent.tool.progress', runId, { toolCallId: call.id, name: call.name, attempt: step.attempt, message });
         },
       };
-      const { outcome, threw } = (mayHaveBegun && (await toolbox.probe(call, host))) || (await toolbox.execute(call, host));
+      const probed = verify && mayHaveBegun ? await toolbox.probe(call, host) : undefined;
+      const { outcome, threw } = probed ?? (await toolbox.execute(call, host));
       // Interrupted, not cancelled: another attempt may run it. The outcome of a `once` tool is unknown; after a reset, it would run again.
       if (outcome.status === 'cancelled' && isInterrupted()) {
         if (once && Context.current().cancellationDetails?.reset) return { messageId: newMessageId(), outcome: unknownOutcome(call.name) };

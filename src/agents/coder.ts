@@ -15,6 +15,7 @@ import type { ApprovalRule } from '../tools/defining/define-tool';
 import { createPermissions, type Permissions } from '../tools/permissions/permissions';
 import { projectInstructions } from '../tools/project/agents-md';
 import { loadSkill, searchSkills, skillInstructions } from '../tools/project/skills';
+import { createWebFetch } from '../tools/web/web-fetch';
 import { type Agent, defineAgent } from './define-agent';
 
 export interface CoderOptions {
@@ -66,6 +67,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
       globFiles,
       grepFiles,
       viewImage,
+      createWebFetch(),
       updatePlan,
       searchSkills,
       loadSkill,

@@ -27,9 +27,18 @@ export interface StoredOutput {
   lines: LineIndex;
 }
 
-/** An artifact can't be read. The message is for the model and for people. */
-class ArtifactError extends Error {
+/** An artifact can't be read. The message is for the model. */
+export class ArtifactError extends Error {
   override readonly name = 'ArtifactError';
+
+  /** `away`: it may be readable later, or in another process. */
+  constructor(
+    readonly kind: 'missing' | 'damaged' | 'away',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
 /**
@@ -98,12 +107,16 @@ export class Artifacts {
     const found = isArtifactId(id) ? await this.#get(threadId, id) : undefined;
     if (!found) {
       throw new ArtifactError(
+        'missing',
         `This thread has no stored output with ref '${id.slice(0, 100)}'. It may have been deleted, or be in another worker's store. Call the tool again to get it anew.`,
       );
     }
     const output = await this.#opened({ threadId, id }, Buffer.from(found.buffer, found.byteOffset, found.byteLength));
     if (output) return output;
-    throw new ArtifactError(`The stored output with ref '${id}' is damaged: its bytes have changed. Call the tool again to get it anew.`);
+    throw new ArtifactError(
+      'damaged',
+      `The stored output with ref '${id}' is damaged: its bytes have changed. Call the tool again to get it anew.`,
+    );
   }
 
   /** Returns undefined if the bytes are not those that were stored. What was stored before there were keys is still read: its id is its hash. */
@@ -124,7 +137,8 @@ export class Artifacts {
 /** The store is away, or this process lacks a key. */
 function unreadable(id: string): (cause: unknown) => never {
   return (cause) => {
-    throw new ArtifactError(`The stored output with ref '${id}' can't be read now: ${messageOfThrown(cause)}. Try again later.`, { cause });
+    const message = `The stored output with ref '${id}' can't be read now: ${messageOfThrown(cause)}. Try again later.`;
+    throw new ArtifactError('away', message, { cause });
   };
 }
 

@@ -1,5 +1,5 @@
 export type { ArtifactKey, ArtifactStore } from './artifact-store';
-export { Artifacts } from './artifacts';
+export { ArtifactError, Artifacts } from './artifacts';
 export { artifactsAt } from './artifacts-at';
 export { folderArtifacts } from './folder-artifacts';
 export { memoryArtifacts } from './memory-artifacts';

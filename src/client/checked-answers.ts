@@ -48,7 +48,7 @@ const callFields: Fields<PendingCall> = {
   groups: optional(isListOf(isText)),
   approvers: optional(isNumber),
   dueAt: optional(isTime),
-  remember: optional(isListOf(has({ tool: isText, prefix: optional(isListOf(isText)), exact: optional(isTrue) }))),
+  remember: optional(isListOf(has({ tool: isText, prefix: optional(isListOf(isText)), exact: optional(isTrue), host: optional(isText) }))),
   digest: optional(isText),
   agent: optional(isText),
 };

@@ -73,13 +73,15 @@ export function detailsOf(error: unknown): string | undefined {
 }
 
 interface Cause {
+  name?: unknown;
   details?: unknown;
   code?: unknown;
   message?: unknown;
   cause?: unknown;
 }
 
-function causesOf(error: unknown): Cause[] {
+/** An error and its causes, from the outermost on. */
+export function causesOf(error: unknown): Cause[] {
   const all: Cause[] = [];
   for (let at = error as Cause | null | undefined; at && all.length < 10; at = at.cause as Cause | null | undefined) all.push(at);
   return all;

@@ -4,7 +4,6 @@ import type { EventsPage } from '../contract/thread';
 import { type AgentEvent, type DurableEvent, isTerminal } from '../core/event';
 import type { StreamBus } from '../stream/stream-bus';
 import { messageOf } from './decode';
-import { LonghaulError } from './errors';
 import { Heartbeats } from './heartbeats';
 import type { Closed, Seen } from './history-view';
 import { askPage, noWorkerMs, pagesFrom } from './log-pages';
@@ -234,11 +233,8 @@ async function mustGoOn(watch: ThreadWatch, { task, closed }: Seen, began: numbe
   if (task?.state !== 'scheduled' || closed) return Number.POSITIVE_INFINITY;
   const until = Math.max(task.since, began, watch.awayAt()) + noWorkerMs;
   if (Date.now() < until) return until;
-  if (!task.failure) throw noWorker(watch.threadId, 'reading events');
-  throw new LonghaulError(
-    'no-worker',
-    `reading events: no worker is able to continue thread "${watch.threadId}": ${await messageOf(watch.client, task.failure)}. It continues when a worker that is able to runs`,
-  );
+  const failure = task.failure && (await messageOf(watch.client, task.failure));
+  throw noWorker(watch.threadId, 'reading events', { failure });
 }
 
 /** A workflow that was terminated or timed out records no terminal event. Readers get this one instead, so that their loops end. */

@@ -1,10 +1,11 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { failureTypes } from '../contract/activities';
 import { keyMissing } from '../contract/key-missing';
 import { reopening } from '../contract/reopening';
 import { replayFirst } from '../contract/replay-first';
 import { updates } from '../contract/requests';
 import { isRefusalCode, type RefusalCode } from '../core/refusal';
-import { grpc, grpcCode, LonghaulError, wordsOf } from './errors';
+import { causesOf, grpc, grpcCode, LonghaulError, wordsOf } from './errors';
 
 /** Translates the error of a failed request to a thread for the caller. `what` is the method that was called; the message begins with it. */
 export function explain(threadId: string, what: string, error: unknown): unknown {
@@ -22,9 +23,13 @@ export function explain(threadId: string, what: string, error: unknown): unknown
     });
   }
   if (wordsOf(error).includes(keyMissing)) {
-    return new LonghaulError('encryption-key-missing', `${what}: a worker of thread "${threadId}" lacks a key: ${message}`, undefined, {
-      cause: error,
-    });
+    const ours = causesOf(error).find((one) => one.name === failureTypes.keyUnavailable);
+    if (ours) {
+      return new LonghaulError('encryption-key-missing', `${what}: this client can't read the answer: ${ours.message}`, undefined, {
+        cause: error,
+      });
+    }
+    return new LonghaulError('encryption-key-missing', `${what}: ${keyWords(threadId, wordsOf(error))}`, undefined, { cause: error });
   }
   if (name === 'QueryNotRegisteredError' || name === 'QueryRejectedError' || grpcCode(error) === grpc.invalidArgument) {
     return new LonghaulError('request-refused', `${what} was refused by thread "${threadId}": ${message}`, undefined, { cause: error });
@@ -46,7 +51,7 @@ export function explain(threadId: string, what: string, error: unknown): unknown
           { cause: error },
         );
   }
-  if (isNoWorker(error)) return noWorker(threadId, what, error);
+  if (isNoWorker(error)) return noWorker(threadId, what, { cause: error });
   if (grpcCode(error) === undefined) return error;
   return new LonghaulError(
     'unreachable',
@@ -81,11 +86,30 @@ export function passesByItself(error: unknown): boolean {
   return code === grpc.resourceExhausted || code === grpc.failedPrecondition || mayPass.some((words) => wordsOf(error).includes(words));
 }
 
-/** `asked`: the request changes the thread, and the server may still deliver it to the next worker. */
-export function noWorker(threadId: string, what: string, cause?: unknown, { asked = false } = {}): LonghaulError {
+/** What to do if workers report that they lack a key. The report's own words speak of "this process", which a reader takes for the client. */
+function keyWords(threadId: string, report: string): string {
+  const [, key = '?'] = new RegExp(`${keyMissing} "([^"]*)"`).exec(report) ?? [];
+  return `the workers of thread "${threadId}" do not have the encryption key "${key}", which something in the thread is encrypted with. Add that key to the keys of the workers (LONGHAUL_ENCRYPTION_KEYS_FILE, LONGHAUL_ENCRYPTION_KEYS or the option encoding.keys)`;
+}
+
+/** `failure`: with which message workers fail to continue the thread, if that is known. */
+export interface Waiting {
+  cause?: unknown;
+  failure?: string | undefined;
+  /** The request changes the thread, and the server may still deliver it to the next worker. */
+  asked?: boolean;
+}
+
+/** The error of a request or a reader for which no worker did anything in time. */
+export function noWorker(threadId: string, what: string, { cause, failure, asked = false }: Waiting = {}): LonghaulError {
   const late = asked
     ? `. The request may still be carried out then: repeat it under the same id, or check "longhaul show ${threadId}", before you send another one`
     : '';
+  if (failure !== undefined) {
+    const why = failure.includes(keyMissing) ? keyWords(threadId, failure) : failure;
+    const words = `${what}: no worker is able to continue thread "${threadId}": ${why}. The thread is safe and continues when a worker that is able to runs${late}`;
+    return new LonghaulError('no-worker', words, undefined, { cause });
+  }
   return new LonghaulError(
     'no-worker',
     `${what}: no worker answers for thread "${threadId}". The thread is safe and continues when a worker is running: start one with "longhaul worker" on the thread's task queue (with worker versioning, one of the current version)${late}`,

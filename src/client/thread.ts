@@ -13,7 +13,7 @@ import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
 import { callToSign } from './call-to-sign';
 import { checkedStatus, mustLead } from './checked-answers';
-import { LonghaulError } from './errors';
+import { grpc, grpcCode, LonghaulError } from './errors';
 import { type EventsOptions, readEvents } from './event-feed';
 import { readLog } from './log-pages';
 import { checkSchema, type ParsedResult, parsed, type StandardSchema } from './parse-output';
@@ -21,6 +21,7 @@ import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
 import { signed } from './signer';
+import { whyStuck } from './stuck';
 import { explain, noWorker, passesByItself } from './thread-errors';
 import { type WholeOutput, wholeOutput } from './whole-output';
 
@@ -327,8 +328,7 @@ export class Thread {
     try {
       return await persistForWorker(temporal.connection, method, update, patience);
     } catch (error) {
-      const why = explain(this.id, method, error);
-      throw codeOf(why) === 'no-worker' ? noWorker(this.id, method, error, { asked: true }) : why;
+      throw await this.#explained(method, error, { asked: true });
     }
   }
 
@@ -338,8 +338,17 @@ export class Thread {
     try {
       return await askWorkflow(temporal, { threadId: this.id, query, args, what, ...patience });
     } catch (error) {
-      throw explain(this.id, what, error);
+      throw await this.#explained(what, error);
     }
+  }
+
+  /** As `explain`. If no worker answers, asks the server whether workers fail. */
+  async #explained(what: string, error: unknown, { asked = false } = {}): Promise<unknown> {
+    const why = explain(this.id, what, error);
+    const isUnanswered = codeOf(why) === 'no-worker';
+    if (!isUnanswered && grpcCode(error) !== grpc.failedPrecondition) return why;
+    const failure = await whyStuck({ client: this.client.temporal, threadId: this.id });
+    return isUnanswered || failure !== undefined ? noWorker(this.id, what, { cause: error, failure, asked }) : why;
   }
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Artifacts } from '../artifacts';
+import { ArtifactError, type Artifacts } from '../artifacts';
 import { failureTypes } from '../contract/activities';
 import { parseArtifactUrl } from '../core/artifact-url';
 import { isCleared } from '../core/context/shorten';
@@ -28,12 +28,16 @@ export async function wholeOutput(
   if (!found) throw unavailable(threadId, toolCallId, 'the call has no output, or not yet, or its events are no longer kept');
   const { name, output, outputRef } = found;
   const read = async (id: string): Promise<Buffer> => {
-    if (!artifacts) throw unavailable(threadId, toolCallId, 'the client has no artifact store: give it that of the workers (`artifacts`)');
+    if (!artifacts)
+      throw unavailable(
+        threadId,
+        toolCallId,
+        'the client has no artifact store: give it that of the workers (LONGHAUL_ARTIFACTS, or the option `artifacts`)',
+      );
     try {
       return await artifacts.read(threadId, id);
     } catch (error) {
-      const lacksKey = ((error as Error).cause as Error | undefined)?.name === failureTypes.keyUnavailable;
-      throw unavailable(threadId, toolCallId, messageOfThrown(error), lacksKey ? 'encryption-key-missing' : undefined);
+      throw unavailable(threadId, toolCallId, whyUnread(error, id), lacksKey(error) ? 'encryption-key-missing' : undefined);
     }
   };
   if (outputRef && (outputRef.trimmed || isShortened(output, outputRef))) {
@@ -66,6 +70,20 @@ async function withContent(part: Part, read: (id: string) => Promise<Buffer>): P
   const stored = part.type === 'text' ? undefined : parseArtifactUrl(part.url);
   if (part.type === 'text' || !stored) return part;
   return { ...part, url: `data:${stored.mediaType};base64,${(await read(stored.id)).toString('base64')}` };
+}
+
+/** The messages of the store are for the model, which can call its tool again. */
+function whyUnread(error: unknown, id: string): string {
+  const kind = error instanceof ArtifactError ? error.kind : undefined;
+  if (kind === 'missing') {
+    return `the store does not have it (${id}). It was deleted, or the workers use another store: give the client theirs (LONGHAUL_ARTIFACTS, or the option \`artifacts\`)`;
+  }
+  return kind === 'damaged' ? `its bytes in the store have changed (${id})` : messageOfThrown(error);
+}
+
+/** Whether this client lacks the key of the output. */
+function lacksKey(error: unknown): boolean {
+  return error instanceof ArtifactError && (error.cause as Error | undefined)?.name === failureTypes.keyUnavailable;
 }
 
 function unavailable(threadId: string, toolCallId: string, why: string, code: LonghaulErrorCode = 'output-unavailable'): LonghaulError {

@@ -156,7 +156,9 @@ export interface RunToolRequest {
   edited?: 'person' | 'hook';
   /** The call must not run twice. The worker does not reliably receive the retry policy, so the request says it too. */
   once?: true;
-  /** An attempt in an earlier activity may have begun: the probe of a `verify` tool is asked first. */
+  /** Before another attempt, the tool's probe is asked. The tool may have had another effect when the call was made. */
+  verify?: true;
+  /** An attempt in an earlier activity may have begun. */
   begun?: true;
   earlier?: EarlierAttempts;
 }

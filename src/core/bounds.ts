@@ -46,6 +46,9 @@ export const bounds = {
   /** Nesting in any payload, where data from outside is inside other objects. JSON.stringify fails at a few thousand levels. */
   payloadDepth: 1_000,
 
+  /** A page or file that `web_fetch` reads. */
+  fetchedBytes: 4_000_000,
+
   /** One message of an MCP server, and one answer of it over HTTP. */
   mcpMessageBytes: 16_000_000,
   /** The values in it, objects and lists included. Parsing a message of many small values blocks the worker for seconds. */
@@ -61,6 +64,8 @@ export const bounds = {
   /** The description of such a tool, and the JSON Schema of its arguments. */
   mcpDescriptionChars: 4_000,
   mcpSchemaChars: 64_000,
+  /** The descriptions and schemas of all its tools, which are in each request to a model. */
+  mcpToolsChars: 200_000,
 
   /** Parts of a failure. */
   failureMessageChars: 4_000,

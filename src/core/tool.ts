@@ -107,11 +107,19 @@ export interface AskPolicy {
 export type PermissionMode = (typeof permissionModes)[number];
 export const permissionModes = ['minimal', 'trusted', 'full-access'] as const;
 
-/** Matches calls of a tool: all of them, or those whose command begins with the words of `prefix`; with `exact`, equals them. */
+/**
+ * Matches calls of a tool: all of them, or those whose command begins with the words of `prefix` (with `exact`, equals them), or those whose `url` has
+ * the host, with its port if it is not the default one.
+ */
 export interface PermissionRule {
   tool: string;
   prefix?: string[];
   exact?: true;
+  host?: string;
+}
+
+export function isForWholeTool({ prefix, host }: PermissionRule): boolean {
+  return prefix === undefined && host === undefined;
 }
 
 /** A tool's request to suspend the run until someone replies. */

@@ -57,3 +57,5 @@ export type { Execution } from './running/run-tool';
 export type { ToolHost } from './running/run-within';
 export type { JudgeOptions, Toolbox, ToolboxOptions } from './running/toolbox';
 export { createToolbox } from './running/toolbox';
+export type { WebFetchArguments, WebFetchOptions } from './web/web-fetch';
+export { createWebFetch } from './web/web-fetch';

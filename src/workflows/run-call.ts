@@ -103,6 +103,6 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(runsOnce[verdict.effect] && { once: true }),
-    ...(again && verdict.effect === 'verify' && { begun: true }),
+    ...(verdict.effect === 'verify' && { verify: true, ...(again && { begun: true }) }),
   };
 }

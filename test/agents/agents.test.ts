@@ -404,6 +404,7 @@ describe('the coder', () => {
       ['glob', 'pure'],
       ['grep', 'pure'],
       ['view_image', 'pure'],
+      ['web_fetch', 'pure'],
       ['update_plan', 'pure'],
       ['search_skills', 'pure'],
       ['load_skill', 'pure'],

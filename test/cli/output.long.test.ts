@@ -47,7 +47,7 @@ test('dev keeps a long output in its data folder, the model searches it, and the
 
   const other = await longhaul(['output', 'counted', 'c1'], { cwd: state, env });
   expect(other.stderr).toMatch(
-    /^.*The output of call "c1" of thread "counted" can't be read: This thread has no stored output with ref '\w+'.*\n$/,
+    /^.*The output of call "c1" of thread "counted" can't be read: the store does not have it \(\w+\)\. It was deleted, or the workers use another store: .*LONGHAUL_ARTIFACTS.*\n$/,
   );
   expect(other.code).toBe(1);
   expect(existsSync(join(state, 'longhaul'))).toBe(true);

@@ -31,6 +31,7 @@ const agent = defineAgent({ name: 'payer', model: 'test-model', instructions: 'P
 const paysThenSays = (...texts: string[]) => scene([callTools([{ id: 'call_pay', name: 'pay', args: {} }]), ...texts.map(say)]);
 
 const [first, second] = [newKey(), newKey()];
+const idOfSecond = keyIdOf(Buffer.from(second, 'base64'));
 const plain: EncodingOptions = {};
 const withFirst: EncodingOptions = { keys: keys(first) };
 const rotated: EncodingOptions = { keys: keys(second, first) };
@@ -133,7 +134,17 @@ test('a thread whose worker does not have the key waits, says why, and loses not
   const error = (await thrownBy(collect(thread.events()))) as Error;
   expect(error).toMatchObject({
     code: 'no-worker',
-    message: expect.stringMatching(/is encrypted with key "\w+", and this process has no/),
+    message: expect.stringContaining(
+      `the workers of thread "${thread.id}" do not have the encryption key "${idOfSecond}", which something`,
+    ),
+  });
+  // Its own words speak of the process that lacks the key, which is not this one.
+  expect(error.message).not.toContain('this process');
+  await withClient(rotated, async (client) => {
+    const words = expect.stringContaining(`do not have the encryption key "${idOfSecond}"`);
+    for (const request of [() => client.attach(thread.id).status(), () => client.attach(thread.id).send('hello')]) {
+      expect(await thrownBy(request())).toMatchObject({ message: words });
+    }
   });
   await keyless.stop();
   await rig.addWorker({ encoding: rotated });

@@ -225,7 +225,7 @@ describe('permissions', () => {
         '- deny[2]: has stop: "yes"; use true, or leave it out',
         "- allow[0]: has the prefix [\"git push\"]; give the words of a command one by one, such as ['git', 'push']",
         '- allow[1]: is not a rule; give { tool } or { tool, prefix }',
-        "- allow[2]: has the unknown key 'command'; give { tool } or { tool, prefix }",
+        "- allow[2]: has the unknown key 'command'; give { tool }, { tool, prefix } or { tool, host }",
         '- allow[3]: has exact: true; use true with a prefix that has all words of a command, or leave it out',
         '- allow[4]: has exact: 1; use true with a prefix that has all words of a command, or leave it out',
         "- mode: is \"yolo\"; use 'minimal', 'trusted' or 'full-access'",

@@ -39,6 +39,13 @@ test('a probe that can not tell makes the outcome unknown, with its reason', asy
   expect(outcome).toMatchObject({ status: 'unknown', content: expect.stringContaining('the bank is closed') });
 });
 
+test('without a probe, such as after a deploy that removed the tool, the outcome is unknown', async () => {
+  const host = hostWith();
+  expect(await createToolbox([]).probe(callOf('pay', { cents: 5 }), host)).toMatchObject({ outcome: { status: 'unknown' } });
+  const keyed = defineTool({ name: 'pay', description: 'Pays.', input: z.object({}), effect: 'keyed', execute: () => 'paid' });
+  expect(await createToolbox([keyed]).probe(callOf('pay', {}), host)).toMatchObject({ outcome: { status: 'unknown' } });
+});
+
 test('a probe that throws is asked again', async () => {
   const { asks, outcome } = await asked((_, n) => (n === 1 ? Promise.reject(new Error('no route')) : { status: 'done', output: 'paid' }));
   expect(asks).toHaveLength(2);

@@ -6,6 +6,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, say } from '../../src/testing/model-server';
 import { defineTool, type ToolContext } from '../../src/tools';
 import { createVerifier } from '../../src/worker';
+import { longhaul } from '../cli/command';
 import { type Rig, startRig, until } from '../support/rig';
 import { ask, pester, reaches, refusal } from './asking';
 import { ofType, requestsOf, scenes, story, textOf } from './scenes';
@@ -107,10 +108,16 @@ test('a call that a person settles as not done runs again with the same key, als
   expect((await thread.usage()).metrics.tools.pay?.calls).toBe(1);
 });
 
-test('a failure that a person settles is told to the model with its reason', async () => {
+test('a failure that a person settles at the command line is told to the model with its reason', async () => {
   const { thread, told } = await interrupted('pay', 'failed');
   await reaches(thread, 'requires_action', 1);
-  await thread.settle('call_1', { outcome: 'failed', reason: 'the account is closed' });
+  const env = { TEMPORAL_ADDRESS: rig.address };
+  const shown = await longhaul(['show', thread.id], { env });
+  expect(shown.stdout).toContain(`longhaul settle ${thread.id} call_1 --done '<output>'`);
+  const both = await longhaul(['settle', thread.id, 'call_1', '--not-done', '--done', 'x'], { env });
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('one of --done OUTPUT, --not-done and --failed REASON')]);
+  const settled = await longhaul(['settle', thread.id, 'call_1', '--failed', 'the account is closed', '--by', 'dana'], { env });
+  expect([settled.code, settled.stderr]).toEqual([0, expect.stringContaining('call_1 is settled.')]);
   expect(ofType(await story(thread), 'agent.tool.execution.completed')[0]?.data.status).toBe('failed');
   expect(told()).toBe('Error: the account is closed');
 });

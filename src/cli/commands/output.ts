@@ -36,7 +36,7 @@ function show(content: WholeOutput['content']): void {
 }
 
 async function listOutputs(thread: Thread): Promise<void> {
-  const rows = (await thread.messages()).flatMap((message) => {
+  const rows = (await thread.messages({ archived: true })).flatMap((message) => {
     if (message.role !== 'tool') return [];
     const { toolCallId, name, content, outputRef } = message;
     const size = outputRef?.bytes ?? Buffer.byteLength(textOf(content));

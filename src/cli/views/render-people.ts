@@ -208,8 +208,9 @@ export function rememberParts(call: PendingCall): Styled[] {
 /** `shell: git push, deploy`. */
 export function rulesWords(rules: readonly PermissionRule[]): string {
   const words = (prefix: string[]) => prefix.map((word) => (/^\S+$/.test(word) ? word : JSON.stringify(word))).join(' ');
-  const named = rules.map(({ tool, prefix, exact }) => (prefix ? `${tool}: ${words(prefix)}${exact ? ' (exactly)' : ''}` : tool));
-  return named.join(', ');
+  const named = ({ tool, prefix, exact, host }: PermissionRule) =>
+    prefix ? `${tool}: ${words(prefix)}${exact ? ' (exactly)' : ''}` : host === undefined ? tool : `${tool}: ${host}`;
+  return rules.map(named).join(', ');
 }
 
 /** The pending call of a suspended run, in the form that `pending` returns. */

@@ -23,6 +23,8 @@ export function createOutputTools(use: UseOutput): Tool[] {
     use(threadId, id, signal, async (output) => {
       if (isUtf8(output.bytes)) return work(output);
       throw new ToolFailure(`Error: the output with ref '${id}' is ${output.bytes.length} bytes of binary data; only text can be read.`);
+    }).catch((error: Error) => {
+      throw error.name === 'ArtifactError' ? new ToolFailure(`Error: ${error.message}`, { name: error.name }) : error;
     });
 
   const readOutput = defineTool({

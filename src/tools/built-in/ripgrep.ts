@@ -49,6 +49,7 @@ export async function targetOf(workspace: Workspace, path: string): Promise<Targ
  */
 export async function runRipgrep(workspace: Workspace, { folder, name = '' }: Target, search: Search): Promise<{ timedOut: boolean }> {
   const { args, glob, onRecord, separator, signal, timeoutMs } = search;
+  if ([...args, glob].some((text) => text?.includes('\0'))) throw new ToolFailure('Error: a pattern can not have a null character.');
   const globs = [...(glob === undefined ? [] : [`--glob=${glob}`]), ...excluded];
   const opened = await workspace.openFolder(folder);
   try {

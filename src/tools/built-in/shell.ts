@@ -24,6 +24,7 @@ export const shellInput = z.object({
   command: z
     .string()
     .regex(/\S/, 'must not be empty')
+    .refine((command) => !command.includes('\0'), 'has a null character, which no command can have')
     .refine((command) => Buffer.byteLength(command) <= maxCommandBytes, 'is too long for a command line; write it to a file and run that')
     .describe('For bash.'),
   workdir: z.string().min(1).optional().describe('A folder inside the workspace; default is the workspace.'),

@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv';
 import type { JsonObject } from '../../core/json';
 import { BoundedThread } from './bounded-thread';
 import { LateSchemas } from './late-schemas';
-import { compile, threadName } from './schema-thread.js';
+import { checkKeywords, compile, threadName } from './schema-thread.js';
 import { firstProblems, pathOf } from './zod-problems';
 
 /** Returns the problems of a value, one line each; none if it is valid. Rejects if the value can't be validated, or not in time. */
@@ -24,6 +24,11 @@ export function schemaCheck(schema: JsonObject, origin: SchemaOrigin): SchemaChe
 /** Throws an `Error` with the reason if the schema is invalid. */
 export function mustBeSchema(schema: JsonObject): void {
   compile(schema);
+}
+
+/** As `mustBeSchema`, for the schema of an untrusted author: compiles nothing, so it finds only values that keywords can't have. */
+export function mustLookLikeSchema(schema: JsonObject): void {
+  checkKeywords(schema);
 }
 
 /** A thousand times a normal validation; one that takes longer is unlikely to end. The event loop does not wait for it. */

@@ -23,6 +23,8 @@ const makers = {
   'draft-07': () => addFormats(new Ajv(options)),
   '2020-12': () => addFormats(new Ajv2020(options)),
 };
+/** In the order in which a schema that names none is taken. @type {Dialect[]} */
+const dialects = ['2020-12', 'draft-07'];
 /** @type {Map<Dialect, Ajv>} */
 const shared = new Map();
 
@@ -46,6 +48,17 @@ function compile(schema) {
   }
 }
 
+/**
+ * Throws an `Error` with the reason if a schema has keywords with values that they can't have. Compiles nothing of it, so it takes no longer than
+ * the schema is long.
+ * @param {Schema} schema
+ */
+function checkKeywords({ $schema, ...schema }) {
+  const dialect = dialectOf($schema);
+  const compilers = (dialect ? [dialect] : dialects).map(compilerOf);
+  if (!compilers.some((ajv) => ajv.validateSchema(schema) === true)) throw new Error(compilers[0]?.errorsText());
+}
+
 /** @param {unknown} $schema @returns {Dialect | undefined} */
 function dialectOf($schema) {
   if ($schema === undefined) return undefined;
@@ -57,12 +70,18 @@ function dialectOf($schema) {
   throw new Error(`$schema is ${JSON.stringify($schema)}; draft-07 and 2020-12 are known`);
 }
 
+/** @param {Dialect} dialect */
+function compilerOf(dialect) {
+  const ajv = shared.get(dialect) ?? makers[dialect]();
+  shared.set(dialect, ajv);
+  return ajv;
+}
+
 /** @param {Dialect} dialect @param {Schema} schema */
 function compileAs(dialect, { $schema: _dialect, ...schema }) {
   // A compiler keeps the ids of its schemas, and references of other tools would find them. So a schema with an id gets its own compiler.
   if (JSON.stringify(schema).includes('"$id"')) return makers[dialect]().compile(schema);
-  const ajv = shared.get(dialect) ?? makers[dialect]();
-  shared.set(dialect, ajv);
+  const ajv = compilerOf(dialect);
   try {
     return ajv.compile(schema);
   } finally {
@@ -115,4 +134,4 @@ if (workerData === threadName) {
   parentPort?.postMessage({ errors: [] });
 }
 
-module.exports = { compile, threadName };
+module.exports = { checkKeywords, compile, threadName };

@@ -25,8 +25,9 @@ const messageChars = 1_000;
 export async function callTool(called: Called, tool: McpTool, args: Record<string, unknown>, ctx: ToolContext): Promise<unknown> {
   const { connection, credentials } = called;
   const session = await connection.session();
-  const result = await session.call(tool, args, ctx).catch((error: unknown) => again(called, session, error, tool, args, ctx));
-  const content = resultContent(result, (text) => credentials.withoutSecrets(text));
+  const shown = { signal: ctx.signal, progress: (words: string) => ctx.progress(credentials.mask.text(words)) };
+  const result = await session.call(tool, args, shown).catch((error: unknown) => again(called, session, error, tool, args, shown));
+  const content = resultContent(result, credentials.mask);
   if (result.isError) throw new ToolFailure(content, { name: 'McpToolError' });
   return content;
 }

@@ -1,18 +1,21 @@
 import { withinPatience } from '../defining/within';
+import { SecretMask } from '../running/secret-mask';
 import type { McpCredentials } from './options';
 
 /** The headers that authenticate requests to one server. Kept until the server refuses them. */
 export class Credentials {
   readonly canRefresh: boolean;
   #held: Promise<Record<string, string>> | undefined;
-  /** The values that no message may show. */
   #secrets: string[] = [];
+  #mask = new SecretMask([]);
+  #errorMask: SecretMask;
 
   constructor(
     private readonly give: McpCredentials | undefined,
     /** Other values that the server knows and no message may show. */
     private readonly others: readonly string[] = [],
   ) {
+    this.#errorMask = new SecretMask(others);
     this.canRefresh = give !== undefined;
   }
 
@@ -28,14 +31,14 @@ export class Credentials {
     return this.headers();
   }
 
-  /** Removes the credentials from a text of the server. */
-  withoutSecrets(text: string): string {
-    return redacted(text, this.#secrets);
+  /** Removes the credentials from what the server returns. */
+  get mask(): SecretMask {
+    return this.#mask;
   }
 
-  /** As `withoutSecrets`, for messages of errors: also removes other values that only the server should know. */
+  /** Removes the credentials, and the other values, from the message of an error. */
   safeMessage(text: string): string {
-    return redacted(text, [...this.#secrets, ...this.others]);
+    return this.#errorMask.text(text);
   }
 
   #ask(refresh: boolean): Promise<Record<string, string>> {
@@ -44,6 +47,8 @@ export class Credentials {
     return asked.then(
       (headers) => {
         this.#secrets = [...secretsIn(headers), ...this.#secrets].slice(0, keptSecrets);
+        this.#mask = new SecretMask(this.#secrets);
+        this.#errorMask = new SecretMask([...this.#secrets, ...this.others]);
         return headers;
       },
       () => {
@@ -57,16 +62,7 @@ export class Credentials {
 
 /** Servers may still repeat credentials that were replaced. */
 const keptSecrets = 20;
-/** A shorter value is no secret, and removing it would destroy the text. */
-const shortestSecret = 8;
-
 /** The values, and the parts of `Bearer …` and `Basic …` that a server may repeat alone. */
 function secretsIn(headers: Record<string, string>): string[] {
   return Object.values(headers).flatMap((value) => [value, ...(/^\S+\s+(\S+)$/.exec(value.trim())?.slice(1) ?? [])]);
-}
-
-function redacted(text: string, secrets: readonly string[]): string {
-  const found = secrets.filter((secret) => secret.length >= shortestSecret && text.includes(secret));
-  // The longest first, because one may be the beginning of another.
-  return found.sort((a, b) => b.length - a.length).reduce((shown, secret) => shown.replaceAll(secret, '[credential]'), text);
 }

@@ -1,13 +1,15 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
-import { isObject } from '../../core/json';
+import { isObject, type JsonObject } from '../../core/json';
 import { printable } from '../../core/printable';
 import { isDeeperThan, shortText } from '../../core/text';
 import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
+import { mustLookLikeSchema } from '../defining/schema-check';
 import { foreignInput } from '../defining/tool-input';
+import type { SecretMask } from '../running/secret-mask';
 import type { McpServer } from './options';
 import { toolName } from './tool-name';
 
@@ -24,17 +26,24 @@ export async function mapTools(
   options: McpServer,
   listed: readonly McpTool[],
   executeOf: (tool: McpTool) => Tool['execute'],
+  secret: SecretMask,
 ): Promise<MappedTools> {
   const byName = new Map<string, Tool>();
   const leftOut: string[] = [];
+  let room: number = bounds.mcpToolsChars;
   for (const tool of listed) {
     // Cleaning one tool's texts may take a tenth of a second.
     await otherWork();
     try {
       if (tool.name.length > bounds.nameChars) throw new Error(`its name has more than ${bounds.nameChars} characters`);
+      if (repeatsSecret(tool, secret)) throw new Error('it repeats a credential');
       const name = toolName(server, tool.name);
       if (byName.has(name)) throw new Error('another one has the same name');
-      byName.set(name, mapTool(name, server, options, tool, executeOf(tool)));
+      const mapped = mapTool(name, server, options, tool, executeOf(tool));
+      const chars = mapped.description.length + JSON.stringify(mapped.parameters).length;
+      if (chars > room) throw new Error(`the tools of the server have more than ${bounds.mcpToolsChars} characters`);
+      room -= chars;
+      byName.set(name, mapped);
     } catch (error) {
       leftOut.push(`'${shown(tool.name, 100)}': ${shown(String((error as Error).message), 300)}`);
     }
@@ -61,6 +70,11 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
   });
 }
 
+function repeatsSecret(tool: McpTool, secret: SecretMask): boolean {
+  const json = JSON.stringify(tool);
+  return secret.text(json) !== json;
+}
+
 /** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */
 function effectOf({ annotations }: McpTool): PlainEffect {
   if (annotations?.readOnlyHint === true) return 'pure';
@@ -84,6 +98,12 @@ function cleanSchema(schema: object, refuse: (problem: string) => Error): Record
   const clean = cleaned(schema) as Record<string, unknown>;
   // Hidden characters are longer when they are shown.
   checkChars(clean, refuse);
+  try {
+    // A provider refuses a whole request for one invalid schema.
+    mustLookLikeSchema(clean as JsonObject);
+  } catch (error) {
+    throw refuse(`is not valid: ${(error as Error).message}`);
+  }
   return clean;
 }
 

@@ -34,7 +34,7 @@ export interface McpProcess extends McpServerCommon {
   args?: readonly string[];
   /** Variables, in addition to PATH, HOME, TMPDIR and LANG. Nothing else of the worker's environment is passed on. */
   environment?: Environment;
-  /** The folder in which it runs. Default: the worker's. */
+  /** The folder in which it runs; relative paths in `command` and `args` begin there. Default: the home folder of the worker's user. */
   folder?: string;
 }
 

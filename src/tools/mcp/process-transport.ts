@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserializeMessage, type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
-import { grownText } from '../../core/text';
 import { CommandProcesses } from '../built-in/command-processes';
 import { commandEnvironment } from '../built-in/shell-environment';
 import { watched } from '../built-in/watcher';
+import { SecretMask } from '../running/secret-mask';
 import type { EndableTransport } from './bounded-transport';
+import { LastText } from './last-text';
 import { Lines } from './lines';
 import type { McpProcess } from './options';
 import { Rate } from './rate';
@@ -38,22 +40,26 @@ export class ProcessTransport implements EndableTransport {
   readonly #others = new Rate(bounds.mcpMessages);
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
-  #said = '';
+  readonly #said: LastText;
   #how = '';
 
   constructor(
     private readonly server: McpProcess,
     /** The server exceeds a limit. */
     private readonly onExcess: (why: string) => void,
-  ) {}
+  ) {
+    const values = Object.values(server.environment ?? {}).filter((value) => value !== undefined);
+    this.#said = new LastText(keptErrorChars, new SecretMask(values));
+  }
 
   /** How the server has ended, and what it last wrote to stderr; empty while it runs. */
   get lastWords(): string {
-    return [this.#how, this.#said.trim()].filter((words) => words !== '').join(': ');
+    return [this.#how, this.#said.toString().trim()].filter((words) => words !== '').join(': ');
   }
 
   start(): Promise<void> {
-    const { command, args = [], environment = {}, folder = process.cwd() } = this.server;
+    // Not the worker's folder, which may be someone else's: npx runs what it finds in a `node_modules` there.
+    const { command, args = [], environment = {}, folder = homedir() } = this.server;
     const { mark, limit } = this.#processes;
     const child = spawn('/bin/sh', ['-c', launcher, 'longhaul', mark, limit, command, ...args], {
       cwd: folder,
@@ -65,9 +71,7 @@ export class ProcessTransport implements EndableTransport {
     // An error of a pipe without a listener would end this process. A process that could not be started may have no pipes.
     for (const pipe of child.stdio ?? []) pipe?.on('error', () => {});
     child.stdout?.on('data', (chunk: Buffer) => this.#take(chunk));
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.#said = grownText(this.#said, chunk.toString(), keptErrorChars);
-    });
+    child.stderr?.setEncoding('utf8').on('data', (piece: string) => this.#said.add(piece));
     return new Promise((started, failed) => {
       child.once('spawn', started);
       this.#ended = new Promise((ended) => {

@@ -80,11 +80,12 @@ export class ServerTools {
           await this.#connection.drop(session);
           throw new McpUnavailableError(this.name, this.#credentials.safeMessage(messageOfThrown(error)), '');
         });
-      const { tools, leftOut } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool));
+      const { tools, leftOut } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool), this.#credentials.mask);
       this.#readAt = performance.now();
       this.#tools = Object.freeze(tools);
       if (isCut) this.warn(`The MCP server '${this.name}' lists more tools than are offered; choose those that are needed with only.`);
-      if (leftOut.length > 0) this.warn(`Tools of the MCP server '${this.name}' are left out: ${leftOut.slice(0, 10).join('; ')}.`);
+      const why = this.#credentials.safeMessage(leftOut.slice(0, 10).join('; '));
+      if (why !== '') this.warn(`Tools of the MCP server '${this.name}' are left out: ${why}.`);
     } catch (error) {
       this.#isStale = true;
       this.#why = messageOfThrown(error);

@@ -43,7 +43,7 @@ export async function openSession(server: McpServer, options: SessionOptions): P
   const transport: BoundedTransport = new BoundedTransport(inner);
   const lastWords = () => transport.whyEnded || (inner instanceof ProcessTransport ? inner.lastWords : '');
   /** The SDK only says that the connection was closed. */
-  const whyEnded = (error: unknown) => {
+  const throwWhy = (error: unknown) => {
     throw transport.whyEnded === '' ? error : new Error(transport.whyEnded);
   };
   const client = new Client(
@@ -62,12 +62,11 @@ export async function openSession(server: McpServer, options: SessionOptions): P
   } catch (error) {
     await client.close().catch(() => undefined);
     await transport.close().catch(() => undefined);
-    whyEnded(error);
     const words = lastWords();
-    throw words === '' ? error : new Error(`${errorFacts(error).message}; ${words}`);
+    throw words === '' ? error : new Error(transport.whyEnded || `${errorFacts(error).message}; ${words}`);
   }
   return {
-    list: (isWanted) => listTools(client, isWanted, timeout).catch(whyEnded),
+    list: (isWanted) => listTools(client, isWanted, timeout).catch(throwWhy),
     // The schema of the output is left out, because the SDK would check the result with it.
     call: ({ outputSchema: _, ...tool }, args, { signal, progress }) =>
       client
@@ -81,7 +80,7 @@ export async function openSession(server: McpServer, options: SessionOptions): P
             onprogress: ({ message, progress: done, total }) => progress(progressWords(done, total, message)),
           },
         )
-        .catch(whyEnded),
+        .catch(throwWhy),
     async close() {
       client.onclose = undefined;
       if (inner instanceof StreamableHTTPClientTransport) await within(farewellMs, inner.terminateSession());

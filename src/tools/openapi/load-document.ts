@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { isDeepJson, isObject } from '../../core/json';
 import { messageOfThrown } from '../../core/thrown';
-import { readBytes } from './read-bytes';
+import { readBytes } from '../web/read-bytes';
 
 /** An OpenAPI document as an object, the path of a JSON or YAML file, or an `http(s):` or `file:` URL. */
 export type DocumentSource = string | URL | { readonly [key: string]: unknown };

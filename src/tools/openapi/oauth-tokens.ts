@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isObject, parseObject } from '../../core/json';
-import { readBytes } from './read-bytes';
+import { readBytes } from '../web/read-bytes';
 
 /** How to get an access token: by the client's own rights, or with a refresh token that a user's authorization gave. */
 export interface TokenGrant {

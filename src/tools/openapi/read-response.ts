@@ -1,14 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { bounds } from '../../core/bounds';
 import { isDeepJson } from '../../core/json';
-import type { Part } from '../../core/message';
-import { imageHeader } from '../built-in/image-header';
-import { imageProblem, mostFileBytes } from '../built-in/image-limits';
 import { ToolFailure } from '../defining/tool-failure';
 import { maxImageBytes } from '../running/output-cap';
+import { SecretMask } from '../running/secret-mask';
+import { mediaPart } from '../web/media-part';
+import { readBytes } from '../web/read-bytes';
 import { cleanText } from './clean-text';
-import { readBytes } from './read-bytes';
-import { SecretMask } from './secret-mask';
 import { ApiUnavailableError } from './send';
 
 /** The service may be able to answer later. */
@@ -87,21 +85,6 @@ function textOf(bytes: Buffer): string {
   } catch {
     return text;
   }
-}
-
-const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
-
-/** An image or a PDF that providers accept: another would make them reject each later request of the thread. */
-function mediaPart(mediaType: string, bytes: Buffer, resultBytes: number): Part | undefined {
-  const urlOf = (type: string) => `data:${type};base64,${bytes.toString('base64')}`;
-  if (mediaType === 'application/pdf') {
-    const isPdf = bytes.subarray(0, 1_024).includes('%PDF-') && bytes.subarray(-1_024).includes('%%EOF');
-    return isPdf && bytes.length <= mostFileBytes(resultBytes) ? { type: 'file', url: urlOf(mediaType), mediaType } : undefined;
-  }
-  if (!images.includes(mediaType)) return undefined;
-  const image = imageHeader(bytes);
-  if (!image || imageProblem(image, bytes.length, resultBytes) !== undefined) return undefined;
-  return { type: 'image', url: urlOf(image.mediaType) };
 }
 
 function isText(mediaType: string): boolean {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { bounds } from '../../core/bounds';
 import type { PermissionRule } from '../../core/tool';
 import { mayStandFor } from './patterns';
-import { commandOf, type PermissionCall } from './permission-rules';
+import { commandOf, hostOf, type PermissionCall } from './permission-rules';
 import { readShellCommand, roughCommands } from './shell-command';
 import { readingsOf } from './shell-expansions';
 import { isWrapper, runsItsWords } from './wrappers';
@@ -15,13 +15,19 @@ export interface Broken<R> {
 
 /** The first rule that a call breaks. A shell command breaks a rule if one of its commands does, or if that can't be ruled out. */
 export function brokenRule<R extends PermissionRule>(rules: readonly R[], call: PermissionCall): Broken<R> | undefined {
-  const own = rules.filter(({ tool }) => tool === call.tool);
+  const own = rules.filter((rule) => rule.tool === call.tool && (rule.host === undefined || isAtHost(call, rule.host)));
   const command = commandOf(call);
   const read = command === undefined || own.every(({ prefix }) => !prefix) ? nothing : commandsWithin(command);
   const sure = own.find(({ prefix }) => !prefix || read.commands.some((found) => begins(found, prefix)));
   if (sure) return { rule: sure };
   const unclear = read.whole ? undefined : own.find(({ prefix = [] }) => mayHold(command ?? '', prefix));
   return unclear && { rule: unclear, unclear: true };
+}
+
+/** A rule without a port applies to all ports. */
+function isAtHost(call: PermissionCall, denied: string): boolean {
+  const host = hostOf(call);
+  return host === denied || host?.replace(/:\d+$/, '') === denied;
 }
 
 /** Words, and the indexes at which commands may begin. */

@@ -19,6 +19,8 @@ export const speakingTools = [
   'shell_task',
   'shell_cancel',
 ];
+/** People remember the host of its call, never the whole tool. */
+export const fetchTool = 'web_fetch';
 export const editingTools = ['write_file', 'edit', 'apply_patch'];
 
 /** Whether a program with these arguments does only what it is known for. Without a place, paths are not checked. */

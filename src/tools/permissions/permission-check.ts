@@ -1,7 +1,7 @@
 import { excerpt, isObject } from '../../core/json';
 import { shortText } from '../../core/text';
 import { messageOfThrown } from '../../core/thrown';
-import type { AskPolicy, PermissionRule, Verdict } from '../../core/tool';
+import { type AskPolicy, isForWholeTool, type PermissionRule, type Verdict } from '../../core/tool';
 import { withinPatience } from '../defining/within';
 import type { PermissionCall } from './permission-rules';
 import type { Permissions } from './permissions';
@@ -33,7 +33,7 @@ export function withSuggestions(ask: AskPolicy, permissions: Permissions | undef
   if (!permissions) return ask;
   try {
     const remember = permissions.suggest(request);
-    const wholeTool = remember.length === 1 && remember[0]?.tool === request.tool && !remember[0].prefix;
+    const wholeTool = remember.length === 1 && remember[0]?.tool === request.tool && isForWholeTool(remember[0]);
     return wholeTool ? ask : { ...ask, remember };
   } catch {
     // Only the offer is lost; people are still asked.

@@ -1,5 +1,5 @@
 import { isObject } from '../../core/json';
-import type { PermissionRule } from '../../core/tool';
+import { isForWholeTool, type PermissionRule } from '../../core/tool';
 import { hasPlainRepository } from './git-safety';
 import { isReadingGit, programName, reachesFurther, runsFreely } from './harmless-commands';
 import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
@@ -18,6 +18,12 @@ export interface PermissionCall {
 /** The command of a call whose tool runs shell commands: its argument `command`. */
 export function commandOf({ args }: PermissionCall): string | undefined {
   return isObject(args) && typeof args.command === 'string' ? args.command : undefined;
+}
+
+/** The host of a call's argument `url`, without a dot at its end; `undefined` if it has none. */
+export function hostOf({ args }: PermissionCall): string | undefined {
+  if (!isObject(args) || typeof args.url !== 'string' || !URL.canParse(args.url)) return undefined;
+  return new URL(args.url).host.replace(/\.(?=:|$)/, '');
 }
 
 /** The arguments of the tool `shell`. In the background, a command does what it does in the foreground. */
@@ -39,12 +45,13 @@ export function isCommandAlone({ args }: PermissionCall): boolean {
 }
 
 /** The rule as text, such as `shell: git push`. */
-export function ruleName({ tool, prefix }: PermissionRule): string {
-  return prefix ? `${tool}: ${prefix.join(' ')}` : tool;
+export function ruleName({ tool, prefix, host }: PermissionRule): string {
+  const what = prefix?.join(' ') ?? host;
+  return what === undefined ? tool : `${tool}: ${what}`;
 }
 
 export function isSameRule(a: PermissionRule, b: PermissionRule): boolean {
-  return a.tool === b.tool && a.exact === b.exact && JSON.stringify(a.prefix) === JSON.stringify(b.prefix);
+  return a.tool === b.tool && a.exact === b.exact && a.host === b.host && JSON.stringify(a.prefix) === JSON.stringify(b.prefix);
 }
 
 export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule[] {
@@ -52,25 +59,33 @@ export function withoutDoubles(rules: readonly PermissionRule[]): PermissionRule
 }
 
 /** `stop` applies to deny rules, and has no effect in others. */
-const ruleKeys = ['tool', 'prefix', 'exact', 'stop'];
+const ruleKeys = ['tool', 'prefix', 'exact', 'host', 'stop'];
 
 /** Returns the problem of a rule; `undefined` if it is valid. */
 export function problemOfRule(rule: unknown): string | undefined {
   if (!isObject(rule) || typeof rule.tool !== 'string' || rule.tool.trim() === '')
     return 'is not a rule; give { tool } or { tool, prefix }';
-  const { prefix } = rule;
+  const { prefix, host } = rule;
   // For example the `command` of another system: without it the rule would apply to the whole tool.
   const odd = Object.keys(rule).find((key) => !ruleKeys.includes(key));
-  if (odd !== undefined) return `has the unknown key '${odd}'; give { tool } or { tool, prefix }`;
+  if (odd !== undefined) return `has the unknown key '${odd}'; give { tool }, { tool, prefix } or { tool, host }`;
   if (rule.stop !== undefined && rule.stop !== true) return `has stop: ${JSON.stringify(rule.stop)}; use true, or leave it out`;
   if (rule.exact !== undefined && (rule.exact !== true || prefix === undefined)) {
     return `has exact: ${JSON.stringify(rule.exact)}; use true with a prefix that has all words of a command, or leave it out`;
+  }
+  if (host !== undefined && (prefix !== undefined || !isHost(host))) {
+    return `has the host ${JSON.stringify(host)}; give it as in a URL, such as 'docs.example.com' or 'localhost:3000', and no prefix`;
   }
   if (prefix === undefined) return undefined;
   // A prefix given as one string with blanks is not a word; the words of a whole command may contain blanks.
   const isWord = (word: unknown, at: number) => typeof word === 'string' && (/^\S+$/.test(word) || (rule.exact === true && at > 0));
   const words = Array.isArray(prefix) && prefix.length > 0 && prefix.every(isWord);
   return words ? undefined : `has the prefix ${JSON.stringify(prefix)}; give the words of a command one by one, such as ['git', 'push']`;
+}
+
+/** Whether a value is a host in the form in which URLs have it. */
+function isHost(host: unknown): boolean {
+  return typeof host === 'string' && URL.canParse(`http://${host}`) && new URL(`http://${host}`).host === host;
 }
 
 /** The simple commands of a call, and where each may run; `undefined` if the command is not understood, or may leave the workspace. */
@@ -124,7 +139,7 @@ export function allows({ rules, remembered, mode, root, elsewhere }: Leave, call
   const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
   const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
   const own = [...written, ...kept];
-  if (own.some(({ prefix }) => prefix === undefined)) return true;
+  if (own.some((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === hostOf(call)))) return true;
   const isShell = mode !== undefined && call.tool === 'shell';
   if (elsewhere || (own.length === 0 && !isShell) || commandOf(call) === undefined || !isCommandAlone(call)) return false;
   const commands = commandsOf(call, root);

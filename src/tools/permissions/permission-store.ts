@@ -41,7 +41,12 @@ export function filePermissionStore(path: string): PermissionStore {
         const before = rulesFor(kept, agent);
         const after = withoutDoubles([
           ...before,
-          ...rules.map(({ tool, prefix, exact }) => ({ tool, ...(prefix && { prefix }), ...(exact && { exact }) })),
+          ...rules.map(({ tool, prefix, exact, host }) => ({
+            tool,
+            ...(prefix && { prefix }),
+            ...(exact && { exact }),
+            ...(host && { host }),
+          })),
         ]);
         if (after.length > before.length) await replace(file, { ...kept, [agent]: after });
       });

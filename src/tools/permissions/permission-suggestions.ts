@@ -1,8 +1,8 @@
 import { bounds } from '../../core/bounds';
 import { bytesOf } from '../../core/context/carry';
 import type { PermissionRule } from '../../core/tool';
-import { programName, reachesFurther } from './harmless-commands';
-import { commandOf, commandsOf, isCommandAlone, type PermissionCall, withoutDoubles } from './permission-rules';
+import { fetchTool, programName, reachesFurther } from './harmless-commands';
+import { commandOf, commandsOf, hostOf, isCommandAlone, type PermissionCall, withoutDoubles } from './permission-rules';
 import { isAtHome, type Place } from './place';
 import { changesNothing, prefixToRemember } from './remembered-prefixes';
 import { changesShell } from './shell-builtins';
@@ -18,6 +18,10 @@ import { isWrapper } from './wrappers';
 export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
   // The next text may be any command of the program that reads it.
   if (call.tool === 'shell_input') return [];
+  if (call.tool === fetchTool) {
+    const host = hostOf(call);
+    return host === undefined ? [] : [{ tool: call.tool, host }];
+  }
   if (commandOf(call) === undefined) return [{ tool: call.tool }];
   if (!isCommandAlone(call)) return [];
   const parts = commandsOf(call, root) ?? [];

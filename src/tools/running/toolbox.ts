@@ -18,6 +18,7 @@ import { extraTool } from '../defining/extra-tool';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
 import { type Compensated, compensateTool } from './compensate-tool';
+import { undecided } from './probe-tool';
 import { type Execution, failed, probedOutcome, runTool } from './run-tool';
 import type { ToolHost } from './run-within';
 import { shownArguments } from './shown-arguments';
@@ -63,8 +64,8 @@ export interface Toolbox {
    */
   execute(call: ToolCall, host: ToolHost): Promise<Execution>;
   /**
-   * Asks the tool's probe about an earlier attempt at a call. Returns the call's outcome, or undefined if the call is to be executed: it was not
-   * carried out, or the tool has no probe. Never throws.
+   * Asks the tool's probe about an earlier attempt at a call. Returns the call's outcome, or undefined if the call was not carried out and is to be
+   * executed. Without a probe, such as after a deploy that removed it, the outcome is unknown. Never throws.
    */
   probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined>;
   /** Makes one attempt at compensating a call. `output`: what the tool returned, if that is known. Never throws. */
@@ -127,8 +128,10 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
 
     async probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined> {
       const tool = byName.get(call.name);
-      const parsed = tool?.probe && (await parseArguments(tool, call.arguments));
-      return tool && parsed?.ok ? probedOutcome(tool, call, parsed.args, host) : undefined;
+      if (!tool?.probe) return { outcome: undecided(call.name, 'the tool has no probe any more'), threw: false };
+      const parsed = await parseArguments(tool, call.arguments);
+      if (!parsed.ok) return { outcome: undecided(call.name, parsed.error.message), threw: false };
+      return probedOutcome(tool, call, parsed.args, host);
     },
 
     async compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated> {

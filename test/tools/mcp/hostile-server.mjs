@@ -23,6 +23,8 @@ const lists = {
       tool('long', { inputSchema: { type: 'object', properties: { a: { type: 'string', default: 'x'.repeat(70_000) } } } }),
       tool('slow', { inputSchema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } } }),
       tool('wordy', { inputSchema: { type: 'object', description: 'x'.repeat(70_000) } }),
+      tool('type', { inputSchema: { type: 'object', properties: { a: { type: 'no-such-type' } } } }),
+      tool('number', { inputSchema: { type: 'object', properties: { a: 5 } } }),
       tool('elsewhere', { inputSchema: { type: 'object', properties: { a: { $ref: '#/components/schemas/None' } } } }),
       tool('good'),
       tool('good'),

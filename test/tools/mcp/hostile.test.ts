@@ -48,10 +48,10 @@ test('a server that never lists its tools is not waited for without end', async 
   expect(await names()).toEqual(['it__connect']);
 });
 
-test('tools with schemas that are too deep, too long, not resolvable or repeated are left out; a slow pattern is aborted', async () => {
+test('tools with schemas that are too deep, too long, not valid, not resolvable or repeated are left out; a slow pattern is aborted', async () => {
   const { names, told, warnings } = hostile('schemas');
   expect(await names()).toEqual(['it__slow', 'it__good']);
-  for (const name of ['deep', 'long', 'wordy', 'elsewhere', 'good']) expect(warnings[0]).toContain(`'${name}'`);
+  for (const name of ['deep', 'long', 'wordy', 'type', 'number', 'elsewhere', 'good']) expect(warnings[0]).toContain(`'${name}'`);
   expect(await told('it__slow', { a: `${'a'.repeat(40)}!` })).toContain('took more than 2 s');
 });
 

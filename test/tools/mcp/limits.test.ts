@@ -1,4 +1,5 @@
 import { bounds } from '../../../src/core/bounds';
+import { BoundedTransport } from '../../../src/tools/mcp/bounded-transport';
 import { ProcessTransport } from '../../../src/tools/mcp/process-transport';
 import { Rate } from '../../../src/tools/mcp/rate';
 import { reconnectLater } from '../../../src/tools/mcp/session';
@@ -56,4 +57,24 @@ test('a process that does not read what it is sent is reported', async () => {
   transport.kill();
   await transport.close();
   await Promise.all(sent);
+});
+
+test('answers that a server does not take are bounded, and those that it takes are not counted', async () => {
+  const taken: (() => void)[] = [];
+  const kill = jest.fn();
+  const inner = { start: async () => {}, close: async () => {}, send: () => new Promise<void>((sent) => taken.push(sent)), kill };
+  const transport = new BoundedTransport(inner);
+  const answer = (id: number) => transport.send({ jsonrpc: '2.0', id, result: {} });
+  for (let round = 0; round < 2; round++) {
+    const sent = Array.from({ length: bounds.mcpOpenAnswers }, (_, id) => answer(id));
+    for (const take of taken.splice(0)) take();
+    await Promise.all(sent);
+  }
+  const open = Array.from({ length: bounds.mcpOpenAnswers }, (_, id) => answer(id));
+  expect(kill).not.toHaveBeenCalled();
+  await expect(answer(bounds.mcpOpenAnswers)).rejects.toThrow(`it has not taken ${bounds.mcpOpenAnswers} answers to its requests`);
+  expect(kill).toHaveBeenCalledTimes(1);
+  expect(taken).toHaveLength(bounds.mcpOpenAnswers);
+  for (const take of taken) take();
+  await Promise.all(open);
 });

@@ -1,4 +1,6 @@
+import { bounds } from '../../../src/core/bounds';
 import { mapTools } from '../../../src/tools/mcp/map-tool';
+import { SecretMask } from '../../../src/tools/running/secret-mask';
 
 test('other work runs between the tools of a list', async () => {
   const tools = Array.from({ length: 20 }, (_, at) => ({ name: `tool-${at}`, inputSchema: { type: 'object' as const } }));
@@ -9,8 +11,20 @@ test('other work runs between the tools of a list', async () => {
     if (!isDone) setImmediate(turn);
   };
   setImmediate(turn);
-  const { tools: mapped } = await mapTools('it', { command: 'it' }, tools, () => undefined);
+  const { tools: mapped } = await mapTools('it', { command: 'it' }, tools, () => undefined, new SecretMask([]));
   isDone = true;
   expect(mapped).toHaveLength(20);
   expect(turns).toBeGreaterThanOrEqual(20);
+});
+
+test('the descriptions and schemas of all tools of a server are bounded together', async () => {
+  const property = { a: { type: 'string', enum: Array.from({ length: 600 }, (_, at) => `${at}${'x'.repeat(95)}`) } };
+  const large = Array.from({ length: 5 }, (_, at) => ({
+    name: `large-${at}`,
+    inputSchema: { type: 'object' as const, properties: property },
+  }));
+  const small = { name: 'small', inputSchema: { type: 'object' as const } };
+  const { tools, leftOut } = await mapTools('it', { command: 'it' }, [...large, small], () => undefined, new SecretMask([]));
+  expect(tools.map(({ name }) => name)).toEqual(['it__large-0', 'it__large-1', 'it__large-2', 'it__small']);
+  expect(leftOut).toEqual([3, 4].map((at) => `'large-${at}': the tools of the server have more than ${bounds.mcpToolsChars} characters`));
 });

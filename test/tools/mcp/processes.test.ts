@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { realpath } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { textOf } from '../../../src/core/message';
 import { until } from '../../support/until';
@@ -47,6 +49,22 @@ test('a server gets the variables that it is given, and none of the worker', asy
   // Set by jest in this process.
   expect(process.env.JEST_WORKER_ID).toBeDefined();
   expect(names).not.toContain('JEST_WORKER_ID');
+});
+
+test('a server runs in the home folder, not in the folder of the worker, unless another is given', async () => {
+  const folder = await realpath(await newFolder());
+  const { told } = mcpHost({ own: script('server.mjs'), other: { ...script('server.mjs'), folder } });
+  expect(await told('own__folder')).toBe(await realpath(homedir()));
+  expect(await told('other__folder')).toBe(folder);
+});
+
+test('a server that ends shows the end of its errors, without its variables', async () => {
+  const key = `sk-${'A1b2C3d4'.repeat(8)}`;
+  const write = `process.stderr.write('y'.repeat(2500) + process.env.KEY + 'x'.repeat(1940) + '\\n', () => process.exit(1))`;
+  const { told } = mcpHost({ bad: { command: process.execPath, args: ['-e', write], environment: { KEY: key } } });
+  const words = await told('bad__connect');
+  expect(words).toMatch(/it ended with exit code 1: .*x{100}/);
+  expect(words).not.toMatch(/[A-Z]\d[a-z]\d/);
 });
 
 test('a server that dies during a call fails the call, and the next call starts it again', async () => {

@@ -13,6 +13,7 @@ server.registerTool('pid', { description: 'Its process.', inputSchema: nothing, 
 server.registerTool('environment', { description: 'Its variables.', inputSchema: nothing }, () =>
   text(Object.keys(process.env).sort().join(' ')),
 );
+server.registerTool('folder', { description: 'Its folder.', inputSchema: nothing }, () => text(process.cwd()));
 server.registerTool('die', { description: 'Ends the process.', inputSchema: nothing }, () => process.exit(3));
 server.registerTool('hang', { description: 'Never answers.', inputSchema: nothing }, (_args, ctx) => {
   const signal = ctx.mcpReq?.signal ?? ctx.signal;

@@ -1,19 +1,23 @@
 const mask = '[credential]';
 /** A shorter value would be found in ordinary text. */
 const fewestChars = 6;
+/** A longer one is replaced in pieces of this size, because a pattern of any length might not compile. */
+const pieceChars = 500;
 /** More than one, because a text may be written as JSON several times. */
 const maxBackslashes = 7;
 /** The most bytes in which one character is recognized: backslashes, `u` and four digits. */
 const maxBytesPerChar = maxBackslashes + 5;
 
-/** Replaces secrets in what a service answers: it may repeat what it was sent, also escaped for JSON, a URL or HTML. */
+/** Replaces secrets in what a service or a server answers: it may repeat what it was sent, also escaped for JSON, a URL or HTML. */
 export class SecretMask {
   readonly #pattern: RegExp | undefined;
   /** The most bytes that a secret may have in an answer. */
   readonly maxBytes: number;
 
   constructor(secrets: readonly string[]) {
-    const long = secrets.map((secret) => secret.trim()).filter(({ length }) => length >= fewestChars);
+    const pieces = secrets.flatMap((secret) => secret.trim().match(new RegExp(`.{1,${pieceChars}}`, 'gsu')) ?? []);
+    // The longest first, because one may be the beginning of another.
+    const long = pieces.filter(({ length }) => length >= fewestChars).sort((a, b) => b.length - a.length);
     this.#pattern = long.length > 0 ? new RegExp(long.map(patternOf).join('|'), 'g') : undefined;
     this.maxBytes = Math.max(0, ...long.map(({ length }) => length * maxBytesPerChar));
   }

@@ -1,0 +1,95 @@
+import { lookup } from 'node:dns';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createInflate, createUnzip } from 'node:zlib';
+import { isPublicAddress } from './public-address';
+
+export interface OpenedUrl {
+  status: number;
+  headers: IncomingMessage['headers'];
+  /** Decoded, if it was compressed. Reading it to the end, or destroying it, closes the connection. */
+  body: Readable;
+}
+
+export interface OpenOptions {
+  signal: AbortSignal;
+  headers: Record<string, string>;
+  /** Connects to private and other special addresses, too. */
+  mayBePrivate: boolean;
+  /** Resolves names. Default: that of the system. */
+  resolve?: typeof lookup;
+}
+
+/** The host has an address that is not public. */
+export class PrivateAddressError extends Error {
+  override readonly name = 'PrivateAddressError';
+}
+
+/**
+ * Sends one GET request, without following redirects. It connects only to public addresses unless `mayBePrivate`. The addresses of a name are checked
+ * when the connection is made, and the connection uses these, so a name can't have other addresses by then.
+ */
+export async function openUrl(url: URL, { signal, headers, mayBePrivate, resolve = lookup }: OpenOptions): Promise<OpenedUrl> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  // No name is looked up for an address.
+  if (!mayBePrivate && isIP(host) !== 0) refusePrivate(host, [host]);
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const answer = await new Promise<IncomingMessage>((done, fail) => {
+    // A connection of its own: one that is kept open may have been made for a caller with other rights.
+    const options = { agent: false, signal, headers, lookup: mayBePrivate ? (resolve as LookupFunction) : publicLookup(resolve) };
+    send(url, options).once('response', done).once('error', fail).end();
+  });
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: decoded(answer) };
+}
+
+/** Resolves a name for a connection, and fails if any of its addresses is not public. */
+export function publicLookup(resolve: typeof lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '');
+      try {
+        refusePrivate(
+          hostname,
+          addresses.map(({ address }) => address),
+        );
+      } catch (refusal) {
+        return callback(refusal as Error, '');
+      }
+      const [first] = addresses;
+      if (options.all) callback(null, addresses);
+      else callback(null, first?.address ?? '', first?.family);
+    });
+  };
+}
+
+function refusePrivate(host: string, addresses: readonly string[]): void {
+  const found = addresses.find((address) => !isPublicAddress(address));
+  if (found === undefined) return;
+  const which = found === host ? 'is not a public address' : `has the address ${found}, which is not public`;
+  throw new PrivateAddressError(`${host} ${which}`);
+}
+
+/** An encoding that is unknown stays as it is; the bytes are then not text. */
+function decoded(answer: IncomingMessage): Readable {
+  const decoder = decoderOf(answer.headers['content-encoding']);
+  if (!decoder) return answer;
+  answer.once('error', (error) => decoder.destroy(error));
+  decoder.once('close', () => answer.destroy());
+  return answer.pipe(decoder);
+}
+
+function decoderOf(encoding: string | undefined) {
+  switch (encoding?.trim().toLowerCase()) {
+    case 'gzip':
+    case 'x-gzip':
+      return createUnzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      return undefined;
+  }
+}
