@@ -240,7 +240,7 @@ describe('shell', () => {
     expect(await createToolbox([shell]).judge(callOf('shell', { command: 'ls' }))).toEqual({
       kind: 'run',
       effect: 'once',
-      timeoutMs: 610_000,
+      timeoutMs: 310_000,
     });
     const careful = createShell({ approval: ({ command }) => (command.includes('rm') ? 'it deletes' : false) });
     expect(await createToolbox([careful]).judge(callOf('shell', { command: 'rm x' }))).toMatchObject({
