@@ -1,10 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { Artifacts, memoryArtifacts } from '../../src/artifacts';
 import { fuzzTool } from '../../src/testing';
 import { confusedArguments, seeded } from '../../src/testing/confused-arguments';
 import {
   applyPatch,
-  createShell,
+  createShellTools,
   createWebFetch,
   defineTool,
   editFile,
@@ -18,6 +21,7 @@ import {
   writeFile,
 } from '../../src/tools';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
+import { Tasks } from '../../src/tools/built-in/tasks/tasks';
 import { rounds } from '../support/rounds';
 import { newFolder, removeFolders } from '../tools/tool-host';
 
@@ -78,9 +82,15 @@ test('a seed repeats its calls, and another makes others', () => {
 
 const artifacts = new Artifacts(memoryArtifacts());
 const outputTools = createOutputTools((...asked) => artifacts.use(...asked));
+const tasksFolder = mkdtempSync(join(tmpdir(), 'longhaul-fuzz-'));
+const tasks = new Tasks(tasksFolder);
+afterAll(async () => {
+  await tasks.hold(async () => true)();
+  rmSync(tasksFolder, { recursive: true });
+});
 const files = [applyPatch, editFile, globFiles, grepFiles, listDir, readFile, updatePlan, viewImage, writeFile];
 
-test.each([...files, ...outputTools, createWebFetch(), createShell()].map((tool) => [tool.name, tool] as const))(
+test.each([...files, ...outputTools, createWebFetch(), ...createShellTools({}, tasks)].map((tool) => [tool.name, tool] as const))(
   'the built-in tool %s says what is wrong with whatever arguments it gets',
   async (name, tool) => {
     const workspace = await newFolder();
