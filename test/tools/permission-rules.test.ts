@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PermissionRule } from '../../src/core/tool';
 import { defineTool } from '../../src/tools/defining/define-tool';
+import { suggestRules } from '../../src/tools/permissions/permission-suggestions';
 import { createPermissions, type PermissionMode, type PermissionOptions } from '../../src/tools/permissions/permissions';
 import { createToolbox } from '../../src/tools/running/toolbox';
 import { newFolder, removeFolders } from './tool-host';
@@ -22,6 +23,21 @@ describe('permissions', () => {
     expect(decide({ allow: [{ tool: 'pay' }], mode: 'minimal' }, { tool: 'pay', args: {} })).toBe('allow');
     expect(decide({ mode: 'minimal' }, { tool: 'pay', args: {} })).toBe('ask');
     expect(decide({ deny: [{ tool: 'read_file' }], mode: 'minimal' }, { tool: 'read_file', args: {} })).toEqual(blocked('read_file'));
+  });
+
+  test('a command in the background is judged as in the foreground, and text for its input asks each time', async () => {
+    const deny = [{ tool: 'shell', prefix: ['git', 'push'] }];
+    for (const background of [true, false]) {
+      expect(decide({ mode: 'minimal' }, shell('ls', { background }))).toBe('allow');
+      expect(decide({ mode: 'minimal' }, shell('npm start', { background }))).toBe('ask');
+      expect(decide({ mode: 'full-access', deny }, shell('git push', { background }))).toEqual(blocked('shell: git push'));
+    }
+    expect(decide({ mode: 'trusted' }, shell('ls', { background: 'yes' }))).toBe('ask');
+    const input = { tool: 'shell_input', args: { id: 'a', text: 'ls' } };
+    for (const mode of ['minimal', 'trusted'] as const) expect(decide({ mode }, input)).toBe('ask');
+    expect(decide({ mode: 'minimal', allow: [{ tool: 'shell_input' }] }, input)).toBe('allow');
+    expect(suggestRules(input, undefined)).toEqual([]);
+    for (const tool of ['shell_task', 'shell_cancel']) expect(decide({ mode: 'minimal' }, { tool, args: { id: 'a' } })).toBe('allow');
   });
 
   test('[B169] full-access needs no approvals, and deny rules still apply', () => {
