@@ -69,6 +69,8 @@ const table: Record<string, Allowance> = {
   'cli/commands/dev': { zones: ['worker', 'scripts', 'stream'], packages: ['@temporalio/worker'] },
   'cli/commands/dev-server': { zones: ['scripts'] },
   'cli/commands/worker': { zones: ['worker'] },
+  // Loads the agents, as a worker does.
+  'cli/commands/policy': { zones: ['worker'], types: ['agents', 'tools'] },
   'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 

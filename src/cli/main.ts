@@ -51,6 +51,7 @@ export function createProgram(version: string): Command {
   addReaders(program);
   addContext(program);
   addRequests(program);
+  addPolicy(program);
   for (const command of program.commands) command.exitOverride();
   return program;
 }
@@ -115,6 +116,37 @@ function addProcesses(program: Command): void {
     .action(async (files, options) => {
       const { replay }: typeof import('./commands/replay') = require('./commands/replay');
       await replay(files, options);
+    });
+}
+
+function addPolicy(program: Command): void {
+  const policy = program.command('policy').description("what an agent's permissions allow, and what people let them remember");
+  const whose = (command: Command) =>
+    command
+      .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
+      .option('--agent <name>', 'which of them, if there are several')
+      .addOption(modeOption())
+      .option('--json', 'print JSON');
+  whose(policy.command('test'))
+    .description('say whether a shell command would run without approval, and why; nothing is run')
+    .argument('<command>')
+    .option('--folder <folder>', "the workspace; default: the agent's, LONGHAUL_WORKSPACE, or the current folder")
+    .action(async (command, options) => {
+      const { explainPolicy }: typeof import('./commands/policy') = require('./commands/policy');
+      await explainPolicy(command, options);
+    });
+  whose(policy.command('list'))
+    .description('list the rules that people remembered for all threads of an agent')
+    .action(async (options) => {
+      const { listRules }: typeof import('./commands/policy') = require('./commands/policy');
+      await listRules(options);
+    });
+  whose(policy.command('remove'))
+    .description('remove a remembered rule')
+    .addArgument(new Argument('<number>', 'as in the list').argParser(wholeNumber))
+    .action(async (number, options) => {
+      const { removeRule }: typeof import('./commands/policy') = require('./commands/policy');
+      await removeRule(number, options);
     });
 }
 

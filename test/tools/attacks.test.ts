@@ -46,6 +46,18 @@ test.each(freeWhenTrusted)('%s needs no approval in mode trusted', (command) => 
   expect(createPermissions({ mode: 'minimal', root }).decide(call(command))).toBe('ask');
 });
 
+test('an explanation has the decision, whatever the command, and a sentence for each part', async () => {
+  const commands = [...Object.values(asks).flat(), ...free, ...freeWhenTrusted, ...notDenied.flatMap(([, some]) => some)];
+  for (const mode of [undefined, 'minimal', 'trusted', 'full-access'] as const) {
+    const permissions = createPermissions({ mode, root, allow: [{ tool: 'shell', prefix: ['git', 'status'] }] });
+    for (const command of commands) {
+      const { decision, why } = await permissions.explain(call(command));
+      expect([command, decision]).toEqual([command, permissions.decide(call(command)) ?? 'undecided']);
+      expect(why.length > 0 || /^cd\b/.test(command)).toBe(true);
+    }
+  }
+});
+
 describe.each(denied)('a deny rule for %j finds', (prefix, commands) => {
   test.each(commands)('%j', (command) => {
     const rule = { tool: 'shell', prefix };

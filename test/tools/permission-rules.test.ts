@@ -40,6 +40,43 @@ describe('permissions', () => {
     for (const tool of ['shell_task', 'shell_cancel']) expect(decide({ mode: 'minimal' }, { tool, args: { id: 'a' } })).toBe('allow');
   });
 
+  test.each<[PermissionOptions, string, string, string[]]>([
+    [
+      { mode: 'minimal' },
+      'ls && git push',
+      'ask',
+      ['ls: allowed by the mode minimal', 'git push: no rule allows it, and in the mode minimal it is not known to be safe'],
+    ],
+    [{ allow: [{ tool: 'shell', prefix: ['npm', 'test'] }] }, 'npm test', 'allow', ['npm test: allowed by the rule (shell: npm test)']],
+    [{ allow: [{ tool: 'shell' }] }, 'rm x > y', 'allow', ['shell: allowed by the rule (shell)']],
+    [{ mode: 'minimal' }, 'echo $(x)', 'ask', ['echo $(x): it is not understood, because it has a $ that the check does not cover']],
+    [{ mode: 'minimal' }, 'cd .. && ls', 'ask', ['cd .. && ls: it may leave the workspace']],
+    [
+      { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['git', 'push'] }] },
+      'ls; git push',
+      'deny',
+      ['shell: blocked by deny rule (shell: git push)'],
+    ],
+    [{}, 'ls', 'undecided', ['ls: no rule allows it']],
+  ])('with %j, %s is explained: %s', async (options, command, decision, why) => {
+    expect(await createPermissions(options).explain(shell(command))).toEqual({ decision, why });
+  });
+
+  test('arguments besides the command, a mode and remembered rules are explained, too', async () => {
+    const minimal = createPermissions({ mode: 'minimal', root: '/a' });
+    expect((await minimal.explain(shell('ls', { host: 'other' }))).why).toEqual([expect.stringContaining('arguments besides those of')]);
+    expect((await minimal.explain({ ...shell('ls'), workspace: '/b' })).why).toEqual([expect.stringContaining('but tools work in /b')]);
+    expect(await minimal.explain({ tool: 'read_file', args: { path: 'a' } })).toEqual({
+      decision: 'allow',
+      why: ['read_file: allowed by the mode minimal'],
+    });
+    const rules: PermissionRule[] = [{ tool: 'shell', prefix: ['git', 'fetch'], exact: true }];
+    expect(await minimal.explain({ ...shell('git fetch'), rules })).toEqual({
+      decision: 'allow',
+      why: ['git fetch: allowed by a remembered rule'],
+    });
+  });
+
   test('[B169] full-access needs no approvals, and deny rules still apply', () => {
     const options: PermissionOptions = { mode: 'full-access', deny: [{ tool: 'shell', prefix: ['git', 'push'] }] };
     expect(decide(options, shell('rm -rf build'))).toBe('allow');

@@ -130,28 +130,49 @@ export interface Leave {
   elsewhere: boolean;
 }
 
+/** A part of a call, and what allows it, as words; `undefined`: nothing. */
+export interface AllowedPart {
+  what: string;
+  by: string | undefined;
+}
+
+/** Whether a call needs no approval: because each of its parts is allowed. */
+export function allows(leave: Leave, call: PermissionCall): boolean {
+  for (const { by } of allowedParts(leave, call)) if (by === undefined) return false;
+  return true;
+}
+
 /**
- * Whether a call needs no approval: because of a rule for the whole tool, or, for a shell command, because a rule or the mode allows each simple
- * command in it. No prefix and no mode allows a command that is not understood.
+ * Yields the parts of a call with what allows them. A call has one part, unless it is a shell command that is allowed by no rule for the whole tool:
+ * then its parts are its simple commands. No prefix and no mode allows a command that is not understood.
  */
-export function allows({ rules, remembered, mode, root, elsewhere }: Leave, call: PermissionCall): boolean {
+export function* allowedParts({ rules, remembered, mode, root, elsewhere }: Leave, call: PermissionCall): Generator<AllowedPart> {
   // Remembered rules come from people and stores, so an invalid rule allows nothing.
   const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
   const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
   const own = [...written, ...kept];
-  if (own.some((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === hostOf(call)))) return true;
+  const whole = own.find((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === hostOf(call)));
+  if (whole) return yield { what: call.tool, by: wordsOf(whole) };
   const isShell = mode !== undefined && call.tool === 'shell';
-  if (elsewhere || (own.length === 0 && !isShell) || commandOf(call) === undefined || !isCommandAlone(call)) return false;
-  const commands = commandsOf(call, root);
-  return (
-    commands?.every(
-      ({ command, place }) =>
-        (isShell && runsFreely(command, mode, place)) ||
-        // A command that changes the shell changes the meaning of the others.
-        ((commands.length === 1 || !changesShell(command.words)) && written.some((rule) => allowsCommand(rule, command, place))) ||
-        (!changesShell(command.words) && isRemembered(kept, command, place)),
-    ) === true
-  );
+  const isJudged = !elsewhere && (own.length > 0 || isShell) && commandOf(call) !== undefined && isCommandAlone(call);
+  const commands = isJudged ? commandsOf(call, root) : undefined;
+  if (!commands) return yield { what: commandOf(call) ?? call.tool, by: undefined };
+  for (const { command, place } of commands) {
+    const what = command.words.map(({ text }) => text).join(' ');
+    if (isShell && runsFreely(command, mode, place)) {
+      yield { what, by: `the mode ${mode}` };
+      continue;
+    }
+    // A command that changes the shell changes the meaning of the others.
+    const changes = changesShell(command.words);
+    const rule = commands.length === 1 || !changes ? written.find((one) => allowsCommand(one, command, place)) : undefined;
+    if (rule) yield { what, by: wordsOf(rule) };
+    else yield { what, by: !changes && isRemembered(kept, command, place) ? 'a remembered rule' : undefined };
+  }
+}
+
+function wordsOf(rule: PermissionRule): string {
+  return `the rule (${ruleName(rule)})`;
 }
 
 /** Whether a remembered rule has the whole command, or first words that would be offered for it again. */

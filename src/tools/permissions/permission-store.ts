@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { isObject } from '../../core/json';
 import type { PermissionRule } from '../../core/tool';
 import { codeOf } from '../built-in/workspace';
-import { problemOfRule, withoutDoubles } from './permission-rules';
+import { isSameRule, problemOfRule, withoutDoubles } from './permission-rules';
 
 /** Stores the rules that people remembered for an agent, for all its threads. */
 export interface PermissionStore {
@@ -12,6 +12,8 @@ export interface PermissionStore {
   load(agent: string): Promise<PermissionRule[]>;
   /** Adds rules that are not stored yet. Rejects, without any change, if the rules can't be read or written. */
   add(agent: string, rules: readonly PermissionRule[]): Promise<void>;
+  /** Removes rules, so that they allow nothing from now on. Rejects as `add` does. Without it, `longhaul policy remove` is not available. */
+  remove?(agent: string, rules: readonly PermissionRule[]): Promise<void>;
 }
 
 type Kept = Record<string, PermissionRule[]>;
@@ -49,6 +51,14 @@ export function filePermissionStore(path: string): PermissionStore {
           })),
         ]);
         if (after.length > before.length) await replace(file, { ...kept, [agent]: after });
+      });
+    },
+    async remove(agent: string, rules: readonly PermissionRule[]) {
+      await inTurn(file, async () => {
+        const kept = await read(file);
+        const before = rulesFor(kept, agent);
+        const after = before.filter((rule) => !rules.some((other) => isSameRule(rule, other)));
+        if (after.length < before.length) await replace(file, { ...kept, [agent]: after });
       });
     },
   });

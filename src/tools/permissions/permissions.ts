@@ -1,9 +1,10 @@
 import { isAbsolute } from 'node:path';
 import { type PermissionMode, type PermissionRule, permissionModes } from '../../core/tool';
 import { type Broken, brokenRule } from './deny-rules';
+import { type Explanation, explainLeave } from './explain';
 import { touchesKept, touchesOwn } from './git-files';
 import { editingTools, readingTools, speakingTools } from './harmless-commands';
-import { allows, commandOf, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
+import { allows, commandOf, type Leave, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';
 import { whereItLeads } from './place';
@@ -48,6 +49,8 @@ export interface Permissions {
   ): PermissionDecision | Promise<PermissionDecision>;
   /** The rules that a person may remember for a call; they allow no more than the person saw. Often empty for shell commands. */
   suggest(call: PermissionCall): PermissionRule[];
+  /** Says what `decide` decides, and why. */
+  explain(call: PermissionCall & { rules?: readonly PermissionRule[] }): Promise<Explanation>;
   /** Returns these permissions for one agent, whose remembered rules are read from the store. Called by `defineAgent`. */
   forAgent(name: string): Permissions;
   readonly store?: PermissionStore;
@@ -57,6 +60,18 @@ export interface Permissions {
 export function createPermissions(options: PermissionOptions = {}): Permissions {
   check(options);
   const { deny = [], allow = [], mode, root: known, store } = structuredCloneOfRules(options);
+
+  const leaveFor = (workspace: string | undefined) => {
+    const root = known ?? workspace;
+    const elsewhere = worksElsewhere(known, workspace);
+    const leave: Omit<Leave, 'remembered'> = {
+      rules: allow,
+      mode: mode === 'full-access' ? undefined : mode,
+      root,
+      elsewhere: elsewhere !== undefined,
+    };
+    return { root, elsewhere, leave };
+  };
 
   const forAgent = (agent: string | undefined): Permissions =>
     Object.freeze({
@@ -68,11 +83,9 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         configuredOnly,
       }: PermissionCall & { rules?: readonly PermissionRule[]; configuredOnly?: true }) {
         const call = { tool, args };
-        const root = known ?? workspace;
-        const elsewhere = worksElsewhere(known, workspace);
+        const { root, elsewhere, leave } = leaveFor(workspace);
         const broken = brokenRule(deny, call);
         if (broken) return refused(broken);
-        const leave = { rules: allow, mode: mode === 'full-access' ? undefined : mode, root, elsewhere: elsewhere !== undefined };
         const allowedBy = (stored: readonly PermissionRule[]) => allows({ ...leave, remembered: [...rules, ...stored] }, call);
         if (mode === 'full-access' || (!elsewhere && isHarmlessTool(call, mode, root)) || allowedBy([])) return 'allow';
         const otherwise = mode === undefined ? undefined : elsewhere ? { ask: elsewhere } : 'ask';
@@ -80,6 +93,16 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         if (agent === undefined)
           throw new Error('Permissions with a store need the name of the agent whose rules to read: use forAgent(name).');
         return store.load(agent).then((stored) => (allowedBy(stored) ? 'allow' : otherwise));
+      },
+      async explain({ tool, args, workspace, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }): Promise<Explanation> {
+        const call = { tool, args };
+        const { root, elsewhere, leave } = leaveFor(workspace);
+        const broken = brokenRule(deny, call);
+        if (broken) return { decision: 'deny', why: [`${tool}: ${refused(broken).deny}`] };
+        if (mode === 'full-access') return { decision: 'allow', why: [`${tool}: allowed by the mode full-access`] };
+        if (!elsewhere && isHarmlessTool(call, mode, root)) return { decision: 'allow', why: [`${tool}: allowed by the mode ${mode}`] };
+        const stored = store && agent !== undefined ? await store.load(agent) : [];
+        return explainLeave({ ...leave, remembered: [...rules, ...stored] }, call, elsewhere);
       },
       suggest(call: PermissionCall) {
         if (commandOf(call) !== undefined && worksElsewhere(known, call.workspace)) return [];
@@ -103,7 +126,7 @@ function worksElsewhere(root: string | undefined, workspace: string | undefined)
 }
 
 /** A rule that is only possibly broken doesn't end the run. */
-function refused({ rule, unclear }: Broken<DenyRule>): PermissionDecision {
+function refused({ rule, unclear }: Broken<DenyRule>): { deny: string; stop?: true } {
   const deny = `blocked by deny rule (${ruleName(rule)})`;
   if (unclear) return { deny: `${deny}, which it may break: it is too long, or has too many braces, quotes and expansions, to be checked` };
   return { deny, ...(rule.stop && { stop: rule.stop }) };

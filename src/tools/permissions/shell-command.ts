@@ -71,7 +71,8 @@ function refuseWhatIsBetween(source: string, spans: Span[]): void {
   let at = 0;
   for (const { pos, end } of [...spans].sort((a, b) => a.pos - b.pos)) {
     const between = at === 0 ? /^[ \t]*$/ : /^[ \t]*(\|\||&&|\|&|\||;)?[ \t]*$/;
-    if (pos < at || !between.test(source.slice(at, pos))) throw new NotUnderstood('it has something between its words that is not read');
+    if (pos < at || !between.test(source.slice(at, pos)))
+      throw new NotUnderstood('it has something between its words that the check does not cover');
     at = end;
   }
   if (!/^[ \t]*;?[ \t]*$/.test(source.slice(at))) throw new NotUnderstood('it has a comment');
@@ -101,7 +102,7 @@ function simpleCommand(node: PipelineNode, piped: boolean, spans: Span[]): Simpl
 /** The file that a redirect reads. `2>&1` reads nothing and writes nothing to a file. */
 function inputOf(redirect: Redirection): string[] {
   if (redirect.type !== 'Redirect' || redirect.descriptor?.type === 'FileDescriptorVariable' || !redirect.target) {
-    throw new NotUnderstood('it has a redirect that is not read');
+    throw new NotUnderstood('it has a redirect that the check does not cover');
   }
   const { operator, descriptor, target } = redirect;
   if (operator === '>&' && [1, 2].includes(descriptor?.value ?? 1) && /^[12-]$/.test(target.text)) return [];
@@ -112,7 +113,7 @@ function inputOf(redirect: Redirection): string[] {
     if (/^\/dev\/(tcp|udp)\//.test(text)) throw new NotUnderstood('it opens a connection');
     return [text];
   }
-  throw new NotUnderstood(operator.includes('>') ? 'it writes to a file' : 'it has a redirect that is not read');
+  throw new NotUnderstood(operator.includes('>') ? 'it writes to a file' : 'it has a redirect that the check does not cover');
 }
 
 function wordOf(word: Word): ShellWord {
@@ -145,7 +146,7 @@ function pieceOf(part: WordPart): Piece {
     case 'DoubleQuoted':
       return literally(part.parts.map(doubleQuoted).join(''));
     default:
-      throw new NotUnderstood(`it has a ${part.text[0] ?? part.type} that is not read`);
+      throw new NotUnderstood(`it has a ${part.text[0] ?? part.type} that the check does not cover`);
   }
 }
 
@@ -163,7 +164,7 @@ function unquoted(source: string): Piece {
       at += 1;
       if (at === source.length) throw new NotUnderstood('it ends in a backslash');
       char = source[at] ?? '';
-    } else if (!plain.test(char)) throw new NotUnderstood(`it has a ${char} that is not read`);
+    } else if (!plain.test(char)) throw new NotUnderstood(`it has a ${char} that the check does not cover`);
     else if (/[*?[]/.test(char)) fixed ??= text;
     text += char;
   }
@@ -171,7 +172,8 @@ function unquoted(source: string): Piece {
 }
 
 function doubleQuoted(part: { type: string; text: string }): string {
-  if (part.type !== 'Literal' || /(?<!\\)(\\\\)*(`|\$(?![" |)]|$))/.test(part.text)) throw new NotUnderstood('it has a $ that is not read');
+  if (part.type !== 'Literal' || /(?<!\\)(\\\\)*(`|\$(?![" |)]|$))/.test(part.text))
+    throw new NotUnderstood('it has a $ that the check does not cover');
   return part.text.replace(/\\([$`"\\])/g, '$1');
 }
 
