@@ -68,7 +68,7 @@ test('the demo kills its worker in the middle, continues in another without repe
   // The bug and its fix were real, and a person, here the demo, was asked.
   expect(out.indexOf('1249 !== 1999')).toBeGreaterThan(0);
   expect(out.indexOf('✔ an item counts as often as it was bought')).toBeGreaterThan(out.indexOf('1249 !== 1999'));
-  expect(out).toMatch(/there is no terminal to ask a person, so the demo approves "command: node publish\.js, timeout: 60"/);
+  expect(out).toMatch(/there is no terminal to ask a person, so the demo approves "node publish\.js"/);
   expect(out).toContain('✔ completed · 7 turns · 7 tool calls');
 
   expect(counted(out, 'turns')).toBe(7);

@@ -26,7 +26,7 @@ const git = (...args: string[]) =>
 const heldAt = (at: number) => (at >= 12 ? undefined : at % 6 === 5 ? ('command' as const) : at % 6);
 
 /** A command that ends only by a kill. What it does is then unknown, and it is not run again. */
-const held = (name: string) => callTools([{ name: 'shell', args: { command: `touch ${base}/began-${name}; sleep 600`, timeout: 600 } }]);
+const held = (name: string) => callTools([{ name: 'shell', args: { command: `touch ${base}/began-${name}; sleep 300`, timeout: 300 } }]);
 
 function turnsOf({ name, turns }: RepairTask, at: number): Reply[] {
   return heldAt(at) === 'command' ? [held(name), ...turns] : turns;

@@ -15,7 +15,7 @@ const longestWaitSeconds = 240;
 
 const anyShellInput = shellInput
   .extend({
-    background: z.boolean().default(false).describe('Start it and return its id at once, without waiting for its end.'),
+    background: z.boolean().optional().describe('Start it and return its id at once, without waiting for its end.'),
     timeout: z
       .number()
       .positive()
