@@ -18,6 +18,7 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
       ...(contextWindow !== undefined && { contextWindow }),
       ...(takeoverMs !== defaultTakeoverMs && { takeoverMs }),
       sameNames: 'as-seen',
+      cutsToWindow: true,
       ...(artifacts && { archivesDropped: true }),
       ...(verifier && { signedDecisions: true }),
       searchAttributes,

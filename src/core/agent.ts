@@ -153,6 +153,11 @@ export interface AgentFacts {
   ownBackground?: true;
   /** Messages that are dropped without a summary are stored for the model. Unset without a store, and in runs that began with earlier code. */
   archivesDropped?: true;
+  /**
+   * Requests that would exceed the model's window are cut to fit before they are sent, even if a summary fails or settings forbid clearing.
+   * Unset in runs that began with earlier code: they send them, and shorten the transcript once the provider rejects it.
+   */
+  cutsToWindow?: true;
   /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
   /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */

@@ -1,4 +1,5 @@
 import { bytesOf, fit } from '../core/context/carry';
+import type { CompactionReason } from '../core/event';
 import { noteDelivered } from '../core/evolve';
 import type { HookInput } from '../core/hooks';
 import { hashOf } from '../core/transcript';
@@ -6,7 +7,7 @@ import { hasHook, runHook } from './hooks';
 import type { ThreadContext } from './thread-context';
 
 /** Halves the transcript: clears the oldest outputs, then drops the oldest turns. Returns false if nothing can be removed. */
-export function halve({ state, record }: ThreadContext, reason: 'context-length' | 'requested'): boolean {
+export function halve({ state, record }: ThreadContext, reason: Exclude<CompactionReason, 'carry-over'>): boolean {
   const fitted = fit(state.messages, bytesOf(state.messages) / 2);
   if (!fitted || fitted.prunedOutputs + fitted.droppedMessages === 0) return false;
   const { messages, ...counts } = fitted;

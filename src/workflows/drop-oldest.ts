@@ -2,6 +2,7 @@ import { isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { Activities, ArchiveRequest } from '../contract/activities';
 import { bytesOf, fit } from '../core/context/carry';
 import { archivesWith, withDropNote } from '../core/context/summary';
+import type { CompactionReason } from '../core/event';
 import type { Message } from '../core/message';
 import { transcriptRef } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -13,10 +14,10 @@ import type { ThreadContext } from './thread-context';
 const { archiveMessages } = proxyActivities<Activities>(archiveMessagesOptions);
 
 /**
- * Halves the transcript of a model that rejected it: clears the oldest outputs, then drops the oldest turns, whose text is stored for the model if
+ * Halves a transcript that is too long for its model: clears the oldest outputs, then drops the oldest turns, whose text is stored for the model if
  * that is possible. Returns false if nothing can be removed.
  */
-export async function dropOldest(thread: ThreadContext): Promise<boolean> {
+export async function dropOldest(thread: ThreadContext, reason: CompactionReason): Promise<boolean> {
   const { state, record } = thread;
   const fitted = fit(state.messages, bytesOf(state.messages) / 2);
   if (!fitted || fitted.prunedOutputs + fitted.droppedMessages === 0) return false;
@@ -24,7 +25,7 @@ export async function dropOldest(thread: ThreadContext): Promise<boolean> {
   const archiveRef = await archived(thread, kept);
   const messages = archiveRef ? withDropNote(newId('msg'), kept, archivesWith(state.context, archiveRef)) : kept;
   const told = { ...counts, bytes: bytesOf(messages), ...(archiveRef && { archiveRef }) };
-  record('thread.context.compacted', { reason: 'context-length', ...told }, { transcript: { messages, hash: hashOf(messages) } });
+  record('thread.context.compacted', { reason, ...told }, { transcript: { messages, hash: hashOf(messages) } });
   return true;
 }
 

@@ -1,6 +1,6 @@
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
-import { isBackingOff, isNearlyFull, isOverfull, sizesOf, usedTokens } from '../core/context/budget';
+import { isBackingOff, isBeyondWindow, isNearlyFull, isOverfull, sizesOf, usedTokens } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { pruneOutputs } from '../core/context/shorten';
 import type { CompactionReason } from '../core/event';
@@ -16,7 +16,7 @@ import type { ThreadContext } from './thread-context';
 /** Whether the transcript is to be shortened before the next model call: it was requested, or the model's window is nearly full. */
 export function isShorteningDue({ state }: ThreadContext): boolean {
   if (state.facts?.context === undefined) return false;
-  return state.compact !== undefined || (isNearlyFull(state) && !isBackingOff(state));
+  return state.compact !== undefined || (isNearlyFull(state) && !isBackingOff(state)) || isBeyondWindow(state);
 }
 
 /** Shortens the transcript. Returns whether it did: then limits are to be checked again, because a summary costs money and time. */
@@ -27,8 +27,23 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
   if (state.compact) return compactAsRequested(thread);
   if (!policy) return false;
   const isEnough = (freedTokens: number) => !isOverfull(state, policy, freedTokens);
-  return prune(thread, policy, 'window', isEnough) || (await summarize(thread, policy, { reason: 'window' })) === 'summarized';
+  if (prune(thread, policy, 'window', isEnough)) return true;
+  if (!isBackingOff(state) && (await summarize(thread, policy, { reason: 'window' })) === 'summarized') return true;
+  return isBeyondWindow(state) && cutToFit(thread, policy);
 }
+
+/**
+ * Shortens a transcript that the provider would reject and that no summary shortened: clears or cuts outputs, whatever the settings protect, and
+ * otherwise drops the oldest turns.
+ */
+async function cutToFit(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
+  const most = sizesOf(thread.state).room * shareOfProtected;
+  const unprotected = { ...policy, pruneProtectTokens: Math.min(policy.pruneProtectTokens ?? most, most), pruneMinimumTokens: 0 };
+  return prune(thread, unprotected, 'window') || drop(thread, 'window');
+}
+
+/** The share of the room that outputs may keep when the transcript must be cut. */
+const shareOfProtected = 1 / 4;
 
 /** Carries out a requested compaction, or records that nothing could be removed. */
 export async function compactAsRequested(thread: ThreadContext): Promise<boolean> {
@@ -45,13 +60,21 @@ export async function compactAsRequested(thread: ThreadContext): Promise<boolean
 export function roomMaker(thread: ThreadContext): MakeRoom {
   const policy = thread.state.facts?.context;
   if (policy === null) return () => false;
-  const drop = () => (thread.state.facts?.archivesDropped ? dropOldest(thread) : halve(thread, 'context-length'));
   if (policy === undefined) return once(() => halve(thread, 'context-length'));
-  const ways = [() => prune(thread, policy, 'context-length'), () => summarizeRejected(thread, policy), drop];
+  const ways = [
+    () => prune(thread, policy, 'context-length'),
+    () => summarizeRejected(thread, policy),
+    () => drop(thread, 'context-length'),
+  ];
   return async () => {
     for (let way = ways.shift(); way; way = ways.shift()) if (await way()) return true;
     return false;
   };
+}
+
+/** Drops the oldest half of the transcript. Its text is stored for the model if the worker has a store. */
+function drop(thread: ThreadContext, reason: CompactionReason): boolean | Promise<boolean> {
+  return thread.state.facts?.archivesDropped ? dropOldest(thread, reason) : halve(thread, reason);
 }
 
 function once(way: () => boolean): () => boolean {

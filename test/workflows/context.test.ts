@@ -180,8 +180,8 @@ test.each<[string, Reply, RegExp]>([
   ['is empty', say('<summary></summary>'), /empty summary/],
   ['is longer than what it would replace', say(`<summary>${'word '.repeat(10_000)}</summary>`), /not shorter/],
 ])('[B61][B100][B115] a summary that %s changes nothing, ends nothing, and is not tried again at every turn', async (_, reply, why) => {
-  // Outputs of 250 tokens: there are many turns between the threshold and the end of the window.
-  const input = reader(36, () => reply, 1_000);
+  // Outputs of 225 tokens: there are many turns between the threshold and the end of the window.
+  const input = reader(36, () => reply, 900);
   const { thread, told, end } = await finished('summarizing', input);
   expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
   const kept = ofType(told, 'thread.context.kept').map(({ data }) => data);
@@ -315,6 +315,40 @@ describe('when the provider rejects the transcript as too long', () => {
     const events = await story(thread);
     expect(ofType(events, 'thread.context.kept')).toHaveLength(1);
     expect(ofType(events, 'thread.context.compaction.started')).toEqual([]);
+  });
+});
+
+describe('a request that would exceed the window is never sent, although no summary can be made', () => {
+  const failing = () => fail(401, { message: 'no' });
+
+  test('outputs that arrive together are cut, even if settings forbid clearing', async () => {
+    const both = ['left', 'right'].map((name) => ({ name: 'read', args: { chars: 45_000, name } }));
+    const { end, told, requests } = await finished('summarizing', scene([callTools(both), say('done')], 'Read both', failing));
+    expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+    expect(requests).toHaveLength(2);
+    expect(largest(requests)).toBeLessThan(10_000);
+    expect(outputs(requests[1]!)).toEqual([
+      expect.stringMatching(/^left: x+…\n\[\.\.\. \d+ characters left out/),
+      expect.stringMatching(/^right: x+…\n\[\.\.\. \d+ characters left out/),
+    ]);
+    expect(ofType(told, 'thread.context.compacted').map(({ data }) => data)).toEqual([
+      expect.objectContaining({ reason: 'window', prunedOutputs: 2, droppedMessages: 0 }),
+    ]);
+  });
+
+  test('the oldest turns are dropped if there are no outputs to cut, and the task stays', async () => {
+    let turn = 0;
+    const talks = () =>
+      turn++ < 14 ? callTools([{ name: 'read', args: { chars: 1, name: 'a' } }], `${turn} ${'y'.repeat(6_000)}`) : say('done');
+    const input = scene(talks, 'Talk at length', failing);
+    const { end, told, requests } = await finished('summarizing', input);
+    expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+    expect(largest(requests)).toBeLessThan(12_000);
+    for (const body of requests) expect(textOf(body.messages[1])).toBe(input);
+    expect(ofType(told, 'thread.context.compacted').map(({ data }) => [data.reason, data.droppedMessages > 1])).toContainEqual([
+      'window',
+      true,
+    ]);
   });
 });
 

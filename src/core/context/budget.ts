@@ -77,6 +77,16 @@ export function isOverfull(state: ThreadState, policy: ContextPolicy, freedToken
   return usedTokens(state) - freedTokens > thresholdOf(state, policy) || (roomOf(state) !== undefined && hasManyMessages(state));
 }
 
+/**
+ * Whether the next model call would send what the provider would reject: with half of the reserve left, because estimates may be too low.
+ * False for agents that shorten their transcripts only once that has happened.
+ */
+export function isBeyondWindow(state: ThreadState): boolean {
+  const { context: policy, cutsToWindow } = state.facts ?? {};
+  const { windowTokens = Number.POSITIVE_INFINITY, reserveTokens = 0 } = state.context?.measured ?? {};
+  return policy?.auto === true && cutsToWindow === true && usedTokens(state) > windowTokens - reserveTokens / 2;
+}
+
 function hasManyMessages({ messages }: ThreadState): boolean {
   return messages.length > mostMessages;
 }
