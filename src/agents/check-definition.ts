@@ -1,4 +1,5 @@
 import { isAgentName, type StopPolicy } from '../core/agent';
+import { closest } from '../core/closest';
 import { defaultCharsPerToken } from '../core/context/tokens';
 import { excerpt } from '../core/json';
 import { checkModels } from '../core/thread-input';
@@ -11,7 +12,6 @@ import type { AgentDefinition } from './agent';
 import { ownTools, problemsOfTools, toolNames } from './agent-tools';
 import { type AnswerFormat, answerFormat } from './answer-format';
 import { problemsOfHostedTools, problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
-import { closest } from './closest';
 import { type ContextRules, contextRules } from './context-options';
 import { stopPolicy } from './stop-policy';
 

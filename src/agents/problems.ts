@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { closest } from './closest';
+import { closest } from '../core/closest';
 
 /** Returns the problems of a value, one line each, with their paths. For an unknown field, suggests the most similar known one. */
 export function problemsOf(name: string, schema: z.ZodObject, value: unknown): string[] {

@@ -1,5 +1,5 @@
+import { closest } from '../core/closest';
 import { excerpt } from '../core/json';
-import { closest } from './closest';
 import type { Agent } from './define-agent';
 
 /** The agents of one worker. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StopPolicy } from '../core/agent';
-import { closest } from './closest';
+import { closest } from '../core/closest';
 import { problemsOf } from './problems';
 
 const rounds = z.number().int().positive();

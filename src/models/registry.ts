@@ -1,3 +1,4 @@
+import { closest } from '../core/closest';
 import { type AnthropicOptions, anthropic } from './anthropic/client';
 import { type GoogleOptions, google } from './google/client';
 import { ModelFailure, type ModelProvider } from './model';
@@ -17,19 +18,31 @@ export interface ResolvedModel {
 export interface Models {
   /**
    * Resolves `openai/gpt-5` to model `gpt-5` of provider `openai`. If the prefix is not a registered provider, the whole name goes to the
-   * default provider, because compatible servers have names like `meta/llama-3`. Throws `ModelFailure` if no model or provider matches.
+   * default provider, because compatible servers have names like `meta/llama-3`. Throws `ModelFailure` if no model or provider matches, or if the
+   * prefix is most likely a misspelt provider.
    */
   resolve(name: string): ResolvedModel;
 }
 
 const defaultProvider = 'openai';
 
+/** Shorter names are similar by chance: `zai` is not a misspelt `xai`. */
+const leastChecked = 5;
+
 export function createModels(providers: Readonly<Record<string, ModelProvider>>): Models {
   const known = new Map(Object.entries(providers));
   return {
     resolve(name) {
       const slash = name.indexOf('/');
-      const named = slash > 0 ? known.get(name.slice(0, slash)) : undefined;
+      const prefix = slash > 0 ? name.slice(0, slash) : undefined;
+      const named = prefix === undefined ? undefined : known.get(prefix);
+      const meant = named || prefix === undefined || prefix.length < leastChecked ? undefined : closest(prefix, [...known.keys()]);
+      if (meant !== undefined) {
+        throw new ModelFailure(
+          'bad-request',
+          `No provider is named '${prefix}' (model '${name}'). Did you mean '${meant}${name.slice(slash)}'?`,
+        );
+      }
       const model = (named ? name.slice(slash + 1) : name).trim();
       if (model === '') {
         throw new ModelFailure(

@@ -22,6 +22,18 @@ test('any other name is passed unchanged to the default provider', () => {
   }
 });
 
+test('a misspelt provider is refused instead of being sent to the default provider', () => {
+  for (const name of ['opnai/gpt-5', 'OpenAI/gpt-5', 'othar/x', 'antropic/claude-sonnet-5']) {
+    const resolve = () => defaultModels({}, { other }).resolve(name);
+    expect(resolve).toThrow(expect.objectContaining({ kind: 'bad-request', message: expect.stringContaining('Did you mean') }));
+  }
+  expect(() => defaultModels().resolve('antropic/a/b')).toThrow(
+    "No provider is named 'antropic' (model 'antropic/a/b'). Did you mean 'anthropic/a/b'?",
+  );
+  for (const name of ['meta-llama/llama-4', 'mistralai/m', 'openrouter/auto', 'x-ai/grok', 'deepseek/v4', 'qwen/q'])
+    expect(defaultModels().resolve(name)).toMatchObject({ providerName: 'openai', model: name });
+});
+
 test('[A216] a name without a model, or without a provider for it, is a failure that says what to write', () => {
   for (const name of ['', '  ', 'openai/']) {
     expect(() => models.resolve(name)).toThrow(
