@@ -103,7 +103,9 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
   if (usage) {
     const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';
     lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
-    lines.push(row('left', leftWords(usage.remaining)));
+    // The next run begins with all of its limits.
+    const left = leftWords(status?.status === 'idle' ? { ...usage.remaining, run: {} } : usage.remaining);
+    if (left !== '') lines.push(row('left', left));
   }
   if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
