@@ -1,6 +1,6 @@
 import type { LookupAddress, lookup } from 'node:dns';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { createPermissions } from '../../src/tools/permissions/permissions';
@@ -102,6 +102,42 @@ describe('web_fetch', () => {
       expect(outcome).toMatchObject({ status: 'success', content: expect.stringMatching(/more than 4000000 bytes/) });
       expect(outcome.content).toContain('[The rest was not read.]');
     }
+  });
+
+  test('the text of a page is bounded, however long the addresses of its short links are', async () => {
+    const page = `<base href="/"><p>€ ${'<a href>y</a>'.repeat(300_000)}`;
+    const { text, isCut } = await readableText(page, new URL(`https://example.com/${'x'.repeat(400)}`));
+    expect(text.length).toBeLessThanOrEqual(4_000_000);
+    expect(isCut).toBe(true);
+    const { outcome } = await fetched(answering('text/html', page), {}, `/${'x'.repeat(400)}`);
+    expect(outcome).toMatchObject({ status: 'success', content: expect.stringMatching(/\[The rest was not read\.\]/) });
+  });
+
+  test('an answer of no stated length that the timeout or a broken connection cuts off is not taken for a complete one', async () => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"balance": 1';
+    const raw = async (write: (socket: Socket) => void, timeoutMs = 20_000) =>
+      (await fetched(({ socket }) => write(socket), { timeoutMs })).outcome;
+    expect(await raw((socket) => socket.write(head), 300)).toMatchObject({ status: 'timed-out', error: { name: 'FetchTimeoutError' } });
+    const broken = await raw((socket) => socket.write(head, () => setTimeout(() => socket.resetAndDestroy(), 100)));
+    expect(broken).toMatchObject({ status: 'failed', content: expect.stringMatching(/no complete answer from .*ECONNRESET/) });
+  });
+
+  test('a switch of protocols is a failure at once, and an endless body that decodes to nothing ends with the timeout', async () => {
+    const switching: RequestListener = ({ socket }) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    expect((await fetched(switching)).outcome).toMatchObject({ status: 'failed' });
+    const nothing = Buffer.concat(Array(2_000).fill(gzipSync('')));
+    const endless: RequestListener = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' });
+      const more = () => {
+        while (!response.destroyed && response.write(nothing));
+      };
+      response.on('drain', more);
+      more();
+    };
+    const { outcome } = await fetched(endless, { timeoutMs: 500 });
+    // The tool's own timeout, 10 s later, would give another error.
+    expect(outcome).toMatchObject({ status: 'timed-out', error: { name: 'FetchTimeoutError' } });
   });
 
   test('[B160] an answer that does not come, or stops, is a timeout', async () => {

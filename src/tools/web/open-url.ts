@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { createBrotliDecompress, createInflate, createUnzip } from 'node:zlib';
 import { isPublicAddress } from './public-address';
 
@@ -11,6 +11,11 @@ export interface OpenedUrl {
   headers: IncomingMessage['headers'];
   /** Decoded, if it was compressed. Reading it to the end, or destroying it, closes the connection. */
   body: Readable;
+  /**
+   * Throws if the connection failed or the signal was aborted since the answer began. To be called after the body ended: one of no stated length also
+   * ends without an error then.
+   */
+  throwIfBroken(): void;
 }
 
 export interface OpenOptions {
@@ -36,12 +41,32 @@ export async function openUrl(url: URL, { signal, headers, mayBePrivate, resolve
   // No name is looked up for an address.
   if (!mayBePrivate && isIP(host) !== 0) refusePrivate(host, [host]);
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  let broken: { error: Error } | undefined;
   const answer = await new Promise<IncomingMessage>((done, fail) => {
     // A connection of its own: one that is kept open may have been made for a caller with other rights.
     const options = { agent: false, signal, headers, lookup: mayBePrivate ? (resolve as LookupFunction) : publicLookup(resolve) };
-    send(url, options).once('response', done).once('error', fail).end();
+    const request = send(url, options);
+    request.once('response', (answer) => {
+      request.on('error', (error) => {
+        broken = { error };
+        answer.destroy(error);
+      });
+      done(answer);
+    });
+    request.once('upgrade', (_, socket) => {
+      socket.destroy();
+      fail(new Error('The server switched to another protocol.'));
+    });
+    request.on('error', fail).end();
   });
-  return { status: answer.statusCode ?? 0, headers: answer.headers, body: decoded(answer) };
+  return {
+    status: answer.statusCode ?? 0,
+    headers: answer.headers,
+    body: decoded(answer, signal),
+    throwIfBroken() {
+      if (broken) throw broken.error;
+    },
+  };
 }
 
 /** Resolves a name for a connection, and fails if any of its addresses is not public. */
@@ -72,9 +97,11 @@ function refusePrivate(host: string, addresses: readonly string[]): void {
 }
 
 /** An encoding that is unknown stays as it is; the bytes are then not text. */
-function decoded(answer: IncomingMessage): Readable {
+function decoded(answer: IncomingMessage, signal: AbortSignal): Readable {
   const decoder = decoderOf(answer.headers['content-encoding']);
   if (!decoder) return answer;
+  // What was received may decode to nothing for a long time.
+  addAbortSignal(signal, decoder);
   answer.once('error', (error) => decoder.destroy(error));
   decoder.once('close', () => answer.destroy());
   return answer.pipe(decoder);

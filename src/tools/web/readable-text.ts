@@ -6,6 +6,8 @@ const maxDepth = 1_000;
 /** Other work of the process runs between two pieces. */
 const pieceChars = 16_384;
 const maxMs = 2_000;
+/** A short link can have a long address, so text may be much longer than its page. */
+const maxTextChars = 4_000_000;
 
 const hidden = new Set([
   'script',
@@ -35,24 +37,28 @@ export class UnreadablePageError extends Error {
 
 /**
  * Converts HTML to text in the style of Markdown: headings, lists, links with absolute addresses, rows of tables and preformatted text. Scripts,
- * styles and forms are left out. `base` resolves links. Rejects with `UnreadablePageError` after 2 s, or beyond 1,000 levels.
+ * styles and forms are left out. `base` resolves links. Stops after 4,000,000 characters (`isCut`). Rejects with `UnreadablePageError` after 2 s, or
+ * beyond 1,000 levels.
  */
-export async function readableText(html: string, base: URL): Promise<{ title: string; text: string }> {
+export async function readableText(html: string, base: URL): Promise<{ title: string; text: string; isCut: boolean }> {
   const page = new PageText(base);
   const parser = new Parser(page, { lowerCaseTags: true, decodeEntities: true });
   const end = performance.now() + maxMs;
-  for (let at = 0; at < html.length; at += pieceChars) {
+  for (let at = 0; at < html.length && !page.isFull; at += pieceChars) {
     if (performance.now() > end) throw new UnreadablePageError('the page takes too long to convert');
     parser.write(html.slice(at, at + pieceChars));
     await nextTurn();
   }
   parser.end();
-  return { title: page.title.replace(/\s+/g, ' ').trim(), text: page.text() };
+  return { title: page.title.replace(/\s+/g, ' ').trim(), text: page.text(), isCut: page.isFull };
 }
 
 /** Receives the parser's events, and collects text. */
 class PageText {
   title = '';
+  /** Whether there was more text than is collected. */
+  isFull = false;
+  #chars = 0;
   readonly #out: string[] = [];
   readonly #open: string[] = [];
   /** The link that is open, and how much text there was before it. */
@@ -124,11 +130,17 @@ class PageText {
   }
 
   #say(text: string): void {
-    if (this.#breaks > 0) this.#out.push('\n'.repeat(this.#breaks));
-    else if (this.#blank && !this.#endsInBlank()) this.#out.push(' ');
+    if (this.#breaks > 0) this.#push('\n'.repeat(this.#breaks));
+    else if (this.#blank && !this.#endsInBlank()) this.#push(' ');
     this.#breaks = 0;
     this.#blank = false;
-    this.#out.push(text);
+    this.#push(text);
+  }
+
+  #push(text: string): void {
+    this.#chars += text.length;
+    if (this.#chars > maxTextChars) this.isFull = true;
+    else this.#out.push(text);
   }
 
   #break(lines: 1 | 2): void {
@@ -152,7 +164,7 @@ class PageText {
   #endLink(): void {
     const link = this.#link;
     this.#link = undefined;
-    if (link && this.#out.length > link.from) this.#out.push(` (${link.url})`);
+    if (link && this.#out.length > link.from) this.#push(` (${link.url})`);
   }
 }
 

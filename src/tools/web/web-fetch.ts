@@ -52,13 +52,15 @@ export function createWebFetch({ privateHosts = [], timeoutMs = 20_000, approval
     approval,
     timeoutMs: timeoutMs + 10_000,
     async execute({ url }, ctx) {
-      const signal = AbortSignal.any([ctx.signal, AbortSignal.timeout(timeoutMs)]);
+      // Referenced below, too: `any` alone would not keep it from being collected, and a collected signal never fires.
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const signal = AbortSignal.any([ctx.signal, timeout]);
       try {
         const { answer, from } = await follow(new URL(url), { signal, hosts });
         return await resultOf(answer, from, ctx.maxOutputBytes);
       } catch (error) {
         ctx.signal.throwIfAborted();
-        throw fetchFailure(error, { url, timeoutMs, timedOut: signal.aborted });
+        throw fetchFailure(error, { url, timeoutMs, timedOut: timeout.aborted });
       }
     },
   });
@@ -116,6 +118,7 @@ function redirectOf(from: URL, location: string): URL {
 async function resultOf(answer: OpenedUrl, from: URL, resultBytes: number): Promise<string | Part[]> {
   const isSuccess = answer.status >= 200 && answer.status < 300;
   const { bytes, isCut } = await readBytes(answer, isSuccess ? bounds.fetchedBytes : bounds.errorBodyBytes);
+  if (!isCut) answer.throwIfBroken();
   const contentType = answer.headers['content-type'] ?? '';
   const mediaType = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   const line = `${from.href} (status ${answer.status}, ${mediaType || 'no type'}, ${isCut ? 'more than ' : ''}${bytes.length} bytes)`;
@@ -123,8 +126,9 @@ async function resultOf(answer: OpenedUrl, from: URL, resultBytes: number): Prom
     const media = mediaPart(mediaType, bytes, resultBytes);
     if (media) return [{ type: 'text', text: line }, media];
   }
-  const text = isText(mediaType, bytes) ? await textOf(decodeText(bytes, contentType), mediaType, from) : undefined;
-  const rest = isCut ? '\n\n[The rest was not read.]' : '';
+  const read = isText(mediaType, bytes) ? await textOf(decodeText(bytes, contentType), mediaType, from) : undefined;
+  const text = read?.text;
+  const rest = isCut || read?.isCut ? '\n\n[The rest was not read.]' : '';
   if (!isSuccess) {
     throw new ToolFailure([`Error: ${line}`, text].filter(Boolean).join('\n\n'), { name: 'FetchStatusError', message: line });
   }
@@ -148,8 +152,8 @@ function lastCharacter(bytes: Buffer): number {
   return at;
 }
 
-async function textOf(text: string, mediaType: string, from: URL): Promise<string> {
-  if (mediaType !== 'text/html' && mediaType !== 'application/xhtml+xml') return text;
-  const { title, text: readable } = await readableText(text, from);
-  return [title && `# ${title}`, readable || '(no text; the page may be made by a script)'].filter(Boolean).join('\n\n');
+async function textOf(text: string, mediaType: string, from: URL): Promise<{ text: string; isCut: boolean }> {
+  if (mediaType !== 'text/html' && mediaType !== 'application/xhtml+xml') return { text, isCut: false };
+  const { title, text: readable, isCut } = await readableText(text, from);
+  return { text: [title && `# ${title}`, readable || '(no text; the page may be made by a script)'].filter(Boolean).join('\n\n'), isCut };
 }
