@@ -244,13 +244,13 @@ function withIds(parts: readonly AnswerPart[], ids: CallIds): AnswerPart[] {
 function judge(
   agent: Agent,
   toolbox: Toolbox,
-  { rules, extraTools }: CallModelRequest,
+  { rules, extraTools, loadedTools: loaded }: CallModelRequest,
   workspace: string,
   calls: ToolCall[],
   { threadId }: Step,
 ): Promise<Verdict[]> {
   const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
-  const options = { mayBeAsked, workspace, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const options = { mayBeAsked, workspace, ...(rules && { rules }), ...(extraTools && { extraTools }), ...(loaded && { loaded }) };
   return Promise.all(calls.map(async (call) => withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked)));
 }
 
