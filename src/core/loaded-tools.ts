@@ -28,8 +28,9 @@ export interface LoadLimits {
 }
 
 /**
- * Loads the tools that were found. If they are too many, or together too long, those that were used least recently are unloaded; of those that were
- * just found, at least the first is loaded. Loaded tools keep their order, and new ones come last, because providers cache prompts by their prefix.
+ * Loads the tools that were found. If they are too many, or together longer than about a quarter of the window, those that were used least recently
+ * are unloaded; the best match may take half of the window. Loaded tools keep their order, and new ones come last, because providers cache prompts
+ * by their prefix.
  */
 export function load(
   before: readonly LoadedTool[],
@@ -40,13 +41,13 @@ export function load(
   const known = new Map(before.map((tool) => [tool.name, tool]));
   const now = found.map(({ name, chars }) => ({ name, chars, since: known.get(name)?.since ?? turn, used: turn }));
   const byUse = [...now, ...before.filter(({ name }) => !names.has(name)).sort((a, b) => b.used - a.used || b.since - a.since)];
-  // About a quarter of the window, with four characters per token.
+  // With four characters per token.
   const room = Math.min(bounds.loadedToolsChars, windowTokens);
   const kept = new Map<string, LoadedTool>();
   let chars = 0;
   for (const tool of byUse) {
     chars += tool.chars;
-    if (kept.size > 0 && (kept.size >= most || chars > room)) break;
+    if (kept.size >= most || chars > (kept.size === 0 ? 2 : 1) * room) break;
     kept.set(tool.name, tool);
   }
   const order = [...before, ...now.filter(({ name }) => !known.has(name))];

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { bounds } from '../../src/core/bounds';
+import { usedTokens } from '../../src/core/context/budget';
 import { type LoadedTool, load, noteUse, type ToolSize } from '../../src/core/loaded-tools';
+import { newThread, type ThreadState } from '../../src/core/state';
 
 const size = (name: string, chars = 100): ToolSize => ({ name, chars });
 const names = (tools: readonly LoadedTool[]) => tools.map(({ name }) => name);
@@ -22,9 +24,10 @@ test('if they are too many, those that were used least recently are unloaded', (
   expect(names(load(first, [size('b')], { turn: 3, most: 3 }))).toEqual(['a', 'b', 'c']);
 });
 
-test('if they are too long for a small window, fewer are loaded, but always the best match', () => {
+test('if they are too long for a small window, fewer are loaded, and the best match may take half of the window', () => {
   expect(names(load([], [size('a', 5_000), size('b', 5_000)], { turn: 1, windowTokens: 8_000 }))).toEqual(['a']);
   expect(names(load([], [size('a', 9_000)], { turn: 1, windowTokens: 8_000 }))).toEqual(['a']);
+  expect(names(load([], [size('a', 17_000)], { turn: 1, windowTokens: 8_000 }))).toEqual([]);
 });
 
 test('after any searches and calls, what is loaded is bounded, has no name twice, and has what was found last', () => {
@@ -51,4 +54,15 @@ test('after any searches and calls, what is loaded is bounded, has no name twice
       }
     }),
   );
+});
+
+test('tools that were found after the last answer count toward what the next model call sends, until that call is measured', () => {
+  const state = newThread({ threadId: 't', agent: 'a', mode: 'one-shot', overrides: {}, queue: [] });
+  const run = { turn: 3, calls: [], context: 1_000 };
+  const at = (turn: number, loadedTools?: LoadedTool[]) =>
+    usedTokens({ ...state, run: { ...run, turn } as unknown as ThreadState['run'], ...(loadedTools && { loadedTools }) });
+  const loaded = load([], [size('a', 4_000)], { turn: 3 });
+  expect(at(3)).toBe(1_000);
+  expect(at(3, loaded)).toBe(2_000);
+  expect(at(4, loaded)).toBe(1_000);
 });

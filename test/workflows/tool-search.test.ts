@@ -121,6 +121,7 @@ test('found tools stay loaded when the thread continues as new, in later runs, a
   const [first, ...later] = sent(input);
   expect(first).toEqual(['greet', 'find_tools']);
   for (const tools of later) expect(tools).toEqual(['greet', 'find_tools', 'zebra']);
+  expect((await thread.status()).loadedTools).toEqual(['zebra']);
   await reaches(thread, 'idle');
   await thread.close();
 });

@@ -106,6 +106,7 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
     lines.push(row('left', leftWords(usage.remaining)));
   }
   if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
+  if (status?.loadedTools) lines.push(row('found', `${count(status.loadedTools.length, 'tool')}: ${status.loadedTools.join(', ')}`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
   for (const { name, toolCallId, status: how, error } of status?.compensations ?? []) {

@@ -54,8 +54,8 @@ export interface JudgeOptions {
   rules?: PermissionRule[];
   /** Tools that came with the thread's input, answered from outside. The agent's own tool of the same name takes precedence. */
   extraTools?: readonly ToolSpec[];
-  /** Names of hidden tools that the model was sent. */
-  loaded?: readonly string[];
+  /** The names of the tools that the model was sent, if it made the call. */
+  sent?: readonly string[];
   /** Absolute path of the folder in which the tools work. */
   workspace?: string;
   /** A person may be asked about the call even if the tool needs no approval. */
@@ -109,11 +109,11 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
     get: (name: string) => byName.get(name),
 
     async judge(call: ToolCall, judging: JudgeOptions = {}): Promise<Verdict> {
-      const { rules = [], extraTools = [], loaded = [], workspace, mayBeAsked = false } = judging;
+      const { rules = [], extraTools = [], sent, workspace, mayBeAsked = false } = judging;
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
-      const isUnseen = hiddenNames.has(call.name) && !loaded.includes(call.name);
+      const isUnseen = sent !== undefined && hiddenNames.has(call.name) && !sent.includes(call.name);
       if (!parsed.ok) return { kind: 'reject', error: isUnseen ? withHint(parsed.error, call.name) : parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
       const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
