@@ -62,11 +62,15 @@ export async function indexTools(tools: readonly Tool[]): Promise<ToolIndex> {
 }
 
 const leastPrefix = 3;
+/** A short beginning may be that of thousands of words, which would then all be looked up in all tools. */
+const mostSimilar = 50;
 
 /** For a word that no tool has: those that begin with it, such as `repository` for `repo`, and those that it begins with. */
 function similar(word: string, words: Iterable<string>): string[] {
   if (word.length < leastPrefix) return [];
-  return [...words].filter((other) => other.startsWith(word) || (other.length > leastPrefix && word.startsWith(other)));
+  return [...words]
+    .filter((other) => other.startsWith(word) || (other.length > leastPrefix && word.startsWith(other)))
+    .slice(0, mostSimilar);
 }
 
 function sum(numbers: Iterable<number>): number {
