@@ -94,7 +94,11 @@ const rulesOnly = createPermissions({});
 /** Creates a toolbox. Throws `TypeError` if two different tools share a name. */
 export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
   const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs, onUnknown = 'tell-model', hidden = [] } = options;
-  const byName = named([...tools, ...(options.done ? [doneTool] : []), ...(hidden.length > 0 ? [createFindTools(hidden)] : [])]);
+  const byName = named([
+    ...tools,
+    ...(options.done ? [doneTool] : []),
+    ...(hidden.length > 0 ? [createFindTools(hidden, options.missing)] : []),
+  ]);
   const hiddenNames = new Set(hidden.map(({ name }) => name));
   const unknown = unknownTool(byName, hiddenNames, options.missing);
 

@@ -15,8 +15,8 @@ const input = z.object({
 /** Further tools that match, of which only the names are shown. */
 const mostNames = 20;
 
-/** Creates the tool with which the model finds tools that it was not sent. */
-export function createFindTools(hidden: readonly Tool[]): Tool {
+/** Creates the tool with which the model finds tools that it was not sent. `missing`: why tools may be missing, which it says if nothing matches. */
+export function createFindTools(hidden: readonly Tool[], missing?: string): Tool {
   let index: Promise<ToolIndex> | undefined;
   return defineTool({
     name: findTool,
@@ -27,7 +27,7 @@ export function createFindTools(hidden: readonly Tool[]): Tool {
       index ??= indexTools(hidden);
       const ranked = (await index).rank(query);
       const matching = tag === undefined ? ranked : ranked.filter((tool) => hasTag(tool, tag));
-      return matching.length > 0 ? found(matching) : nothingFound(hidden, tag);
+      return matching.length > 0 ? found(matching) : [nothingFound(hidden, tag), missing].filter(Boolean).join(' ');
     },
   });
 }
