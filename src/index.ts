@@ -1,6 +1,6 @@
 /** The exports of the package `longhaul`. Processes that only start and watch threads can import `longhaul/client` instead. */
-export type { Agent, AgentDefinition } from './agents';
-export { createCoder, defineAgent } from './agents';
+export type { Agent, AgentDefinition, SplitOptions, ToolSearchOptions } from './agents';
+export { createCoder, defineAgent, splitGroups } from './agents';
 export { type ArtifactStore, folderArtifacts, memoryArtifacts, postgresArtifacts, type S3ArtifactsOptions, s3Artifacts } from './artifacts';
 export {
   type Approval,
@@ -55,14 +55,17 @@ export {
   createPermissions,
   createShell,
   createShellTools,
+  createToolProvider,
   createToolset,
   createWebFetch,
   defineTool,
   editFile,
   filePermissionStore,
   finishAuthorization,
+  type GroupOptions,
   globFiles,
   grepFiles,
+  groupTools,
   type JsonSchema,
   listDir,
   loadSkill,
@@ -88,7 +91,9 @@ export {
   type Tool,
   type ToolContext,
   ToolFailure,
+  type ToolGroup,
   type ToolProvider,
+  type ToolProviderDefinition,
   type Toolset,
   updatePlan,
   viewImage,

@@ -61,7 +61,8 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
         const durationMs = Math.round(performance.now() - started);
         const parts = withIds(answer.parts, ids);
         const calls = toolCallsOf(parts);
-        const verdicts = await judge(agent, toolbox, request, workspace, calls, step);
+        const sent = input.tools.map(({ name }) => name);
+        const verdicts = await judge(agent, toolbox, { ...request, sent }, workspace, calls, step);
         const token = randomBytes(4).toString('hex');
         const { isTurn } = input;
         if (isTurn) deposit(deps, request, parts, token, step);
@@ -244,13 +245,13 @@ function withIds(parts: readonly AnswerPart[], ids: CallIds): AnswerPart[] {
 function judge(
   agent: Agent,
   toolbox: Toolbox,
-  { rules, extraTools }: CallModelRequest,
+  { rules, extraTools, sent }: CallModelRequest & { sent: string[] },
   workspace: string,
   calls: ToolCall[],
   { threadId }: Step,
 ): Promise<Verdict[]> {
   const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
-  const options = { mayBeAsked, workspace, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const options = { mayBeAsked, workspace, sent, ...(rules && { rules }), ...(extraTools && { extraTools }) };
   return Promise.all(calls.map(async (call) => withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked)));
 }
 

@@ -10,6 +10,7 @@ import type { Permissions } from '../tools/permissions/permissions';
 import type { Toolbox } from '../tools/running/toolbox';
 import type { AnswerFormat } from './answer-format';
 import type { ContextOptions, ContextRules } from './context-options';
+import type { ToolSearchOptions } from './tool-search';
 
 /** The argument of an instructions function. It is called before every model call; changing instructions invalidate the provider's prompt cache. */
 export interface InstructionsContext {
@@ -22,11 +23,12 @@ export interface InstructionsContext {
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);
 
 /**
- * A list, a `Toolset`, or a function that returns the current tools within 30 s. A list may contain providers, such as those of `mcpTools`. Toolsets,
- * functions and providers are asked again at every model call.
+ * A list, a `Toolset`, or a function that returns the current tools within 30 s. A list may contain toolsets, and providers, such as those of
+ * `mcpTools`. If several of them have a tool of the same name, the first in the list supplies it; tools that are in the list one by one come first.
+ * Toolsets, functions and providers are asked again at every model call.
  */
 export type ToolSource =
-  | readonly (Tool | ToolProvider)[]
+  | readonly (Tool | Toolset | ToolProvider)[]
   | Toolset
   | ((ctx: { threadId: string }) => readonly Tool[] | Promise<readonly Tool[]>);
 
@@ -54,6 +56,11 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   instructions: Instructions;
   /** Default: no tools. */
   tools?: ToolSource;
+  /**
+   * With many tools, the model is sent only some, and a tool `find_tools` with which it finds the others. Default: above 100 tools, or 120,000
+   * characters of them. `false`: never. `true`: always.
+   */
+  toolSearch?: boolean | ToolSearchOptions;
   /**
    * Whether the model also gets tools that read and search long outputs of its tools, if the worker has an artifact store: `read_output`,
    * `read_output_line` and `grep_output`. A tool of the agent's own with such a name takes precedence. Default `true`.
@@ -111,7 +118,7 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   readonly fallbackOnContentFilter: boolean;
   readonly hostedTools: readonly HostedTool[];
   readonly instructions: Instructions;
-  /** The tools known without a thread: all of a list, the current ones of a `Toolset`, none of a function or a provider. */
+  /** The tools known without a thread: all of a list, the current ones of toolsets, none of a function or a provider. */
   readonly toolbox: Toolbox;
   /**
    * The current tools. Rejects with the error of a tools function, or with the problems of the tools that it returned. `outputTools`: those that
@@ -120,6 +127,8 @@ export interface Agent<Output extends OutputSchema = OutputSchema> {
   toolsFor(ctx: ToolsWanted & { outputTools?: readonly Tool[] }): Promise<Toolbox>;
   /** Entries of its tools that have connections. */
   readonly providers: readonly ToolProvider[];
+  /** How many tools that the model found are sent to it. Unset: the default. */
+  readonly loadedTools?: number;
   readonly settings: Readonly<ModelSettings>;
   readonly limits: Readonly<Limits>;
   readonly threadLimits: Readonly<Limits>;

@@ -6,14 +6,14 @@ import { checkModels } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
-import type { Tool } from '../tools/defining/define-tool';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { AgentDefinition } from './agent';
-import { ownTools, problemsOfTools, toolNames } from './agent-tools';
+import { charsOfTools, problemsOfTools, toolNames } from './agent-tools';
 import { type AnswerFormat, answerFormat } from './answer-format';
 import { problemsOfHostedTools, problemsOfLimits, problemsOfOptions, problemsOfRetry, problemsOfSettings } from './check-settings';
 import { type ContextRules, contextRules } from './context-options';
 import { stopPolicy } from './stop-policy';
+import { problemsOfToolSearch } from './tool-search';
 
 const strategies: readonly ToolStrategy[] = ['by-effect', 'sequential', 'parallel'];
 
@@ -24,6 +24,7 @@ const fields: Record<keyof AgentDefinition, true> = {
   instructions: true,
   fallbackOnContentFilter: true,
   tools: true,
+  toolSearch: true,
   readOutputs: true,
   hostedTools: true,
   settings: true,
@@ -66,23 +67,24 @@ export function readDefinition(definition: AgentDefinition): Read {
 }
 
 /** Tokens of the instructions and tools, as far as they are known when the agent is defined. */
-function fixedTokensOf({ instructions, tools = [] }: AgentDefinition): number {
-  const specs = Array.isArray(tools)
-    ? ownTools(tools).map(({ name, description, parameters }: Tool) => ({ name, description, parameters }))
-    : [];
-  const chars = (typeof instructions === 'string' ? instructions.length : 0) + (specs.length > 0 ? JSON.stringify(specs).length : 0);
+function fixedTokensOf(definition: AgentDefinition): number {
+  const { instructions } = definition;
+  const chars = (typeof instructions === 'string' ? instructions.length : 0) + charsOfTools(definition);
   return Math.ceil(chars / defaultCharsPerToken);
 }
 
 function problemsOfFields(definition: AgentDefinition, done: boolean): string[] {
-  const { name, model, instructions, tools = [], hostedTools, hooks, permissions, workspace } = definition;
+  const { name, model, instructions, tools = [], toolSearch, hostedTools, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {} } = definition;
+  const ofSearch = problemsOfToolSearch(toolSearch);
   return [
     ...(isAgentName(name) ? [] : [`the name ${JSON.stringify(name)} is not usable; use 1 to 64 letters, digits, '_', '-' or '.'`]),
     ...problemsOfModel(model),
     ...problemsOfHostedTools(hostedTools),
     ...(isText(instructions) || typeof instructions === 'function' ? [] : ['instructions: give a text, or a function that makes one']),
-    ...problemsOfTools(tools, { done }),
+    ...ofSearch,
+    ...problemsOfTools(tools, { done, search: ofSearch.length > 0 ? false : toolSearch }),
+    ...problemsOfAlways(definition),
     ...(strategies.includes(strategy)
       ? []
       : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
@@ -95,6 +97,14 @@ function problemsOfFields(definition: AgentDefinition, done: boolean): string[] 
     ...problemsOfHooks(hooks),
     ...problemsOfPermissions(permissions),
   ];
+}
+
+/** Names that are always sent must be those of tools, if the tools are known. */
+function problemsOfAlways({ tools = [], toolSearch }: AgentDefinition): string[] {
+  const known = toolNames(tools, false);
+  const always: unknown = typeof toolSearch === 'object' ? toolSearch?.always : undefined;
+  if (!known || !Array.isArray(always)) return [];
+  return always.filter((name) => !known.includes(name)).map((name) => `toolSearch.always: the agent has no tool ${JSON.stringify(name)}`);
 }
 
 function problemsOfModel(model: unknown): string[] {

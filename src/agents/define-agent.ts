@@ -23,7 +23,7 @@ const defaults = {
 export function defineAgent<Output extends OutputSchema = undefined>(definition: AgentDefinition<Output>): Agent<Output> {
   if (!isObject(definition)) throw new TypeError('defineAgent: give an object with at least name, model and instructions.');
   const { problems, stop, answer, context } = readDefinition(definition);
-  const { name, model, instructions, hostedTools = [], output, hooks, permissions, workspace } = definition;
+  const { name, model, instructions, hostedTools = [], output, hooks, permissions, workspace, toolSearch } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {}, toolTimeoutMs } = definition;
   if (problems.length > 0) {
     const which = isAgentName(name) ? `defineAgent '${name}'` : 'defineAgent';
@@ -59,6 +59,7 @@ export function defineAgent<Output extends OutputSchema = undefined>(definition:
     retry: Object.freeze(retryPolicy(retry)),
     context: context && Object.freeze(context),
     ...(workspace === undefined ? {} : { workspace }),
+    ...(typeof toolSearch === 'object' && toolSearch.limit !== undefined && { loadedTools: toolSearch.limit }),
   };
   // Copies the property descriptors of `box`, so that its getter is kept: the tools of a toolset are read on each access.
   return Object.freeze(Object.defineProperties(agent, Object.getOwnPropertyDescriptors(box)) as Agent<Output>);
@@ -83,6 +84,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     ...(stop.kind !== 'immediate' && { stop: { ...stop } }),
     ...(answer && { outputRetries: agent.outputRetries }),
     ...(agent.emptyRetries !== undefined && { emptyRetries: agent.emptyRetries }),
+    ...(agent.loadedTools !== undefined && { loadedTools: agent.loadedTools }),
     ...Object.fromEntries(said.map(([option]) => [option, agent[option as keyof Agent]])),
     ...(Object.keys(ids).length > 0 && { hooks: ids }),
   };

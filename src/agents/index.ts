@@ -5,3 +5,6 @@ export type { Agent, AgentDefinition, Instructions, InstructionsContext, StopOpt
 export { defineAgent, factsOf } from './define-agent';
 export type { Agents } from './registry';
 export { AgentNotFoundError, createAgents } from './registry';
+export type { SplitOptions } from './split-groups';
+export { splitGroups } from './split-groups';
+export type { ToolSearchOptions } from './tool-search';

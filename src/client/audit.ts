@@ -175,6 +175,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'thread.run.step.tool_call.completed_by_llm':
     case 'thread.run.requires_action':
     case 'agent.tool.execution.started':
+    case 'agent.tools.loaded':
     case 'agent.tool.compensation.started':
     case 'agent.request.accepted':
     case 'thread.context.compaction.started':

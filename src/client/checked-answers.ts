@@ -73,6 +73,7 @@ const statusFields: Fields<StatusView> = {
   facts: orNull(isObject),
   closed: optional((value) => typeof value === 'boolean'),
   plan: optional(isText),
+  loadedTools: optional(isListOf(isText)),
 };
 
 /** Returns a thread's answer to the query `pending`. Throws `answer-invalid` if it is none. */

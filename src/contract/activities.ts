@@ -91,6 +91,8 @@ export interface CallModelRequest {
   instructions?: string;
   /** Tools that came with the thread's or the run's input and are executed outside the worker. */
   extraTools?: ToolSpec[];
+  /** The names of the tools that the model found, in the order in which it gets them. */
+  loadedTools?: string[];
   /** Remembered rules of this thread for calls that need no approval. */
   rules?: PermissionRule[];
   /** The messages from position `from` on, after an earlier attempt could not query them. */

@@ -91,6 +91,8 @@ export interface StatusView {
   contextLeftPercent: number | null;
   /** The agent's plan as text, if it has made one with the tool `update_plan`. */
   plan?: string;
+  /** The names of the tools that the model found and gets. */
+  loadedTools?: string[];
   /** The `seq` of the newest event. */
   seq: number;
   facts: AgentFacts | null;

@@ -130,6 +130,8 @@ export interface AgentFacts {
   contextWindow?: number;
   /** `null`: the transcript is never shortened for the model. Unset in runs that began with earlier code: it is halved if it is too long. */
   context?: ContextPolicy | null;
+  /** How many tools that the model found are sent to it. Default 30. */
+  loadedTools?: number;
   /** Milliseconds until another worker takes over a step of a worker that died. Default 5,000. */
   takeoverMs?: number;
   /**

@@ -67,6 +67,12 @@ export const bounds = {
   /** The descriptions and schemas of all its tools, which are in each request to a model. */
   mcpToolsChars: 200_000,
 
+  /** Tools that one search loads, and the length of their descriptions and schemas; those of all tools that a thread has loaded. */
+  foundTools: 10,
+  foundToolsChars: 40_000,
+  loadedTools: 100,
+  loadedToolsChars: 120_000,
+
   /** Parts of a failure. */
   failureMessageChars: 4_000,
   failureTypeChars: 200,

@@ -72,6 +72,8 @@ export interface DurableEventData {
     by?: string;
     signed?: Attestation;
   };
+  /** A call found tools, which the model gets from its next call on. `unloaded`: it does not get these any more, because it has too many. */
+  'agent.tools.loaded': { toolCallId: string; tools: string[]; unloaded?: string[] };
   /** Nobody knows whether the call was carried out, and a person is asked to settle it. `message` says why. */
   'agent.tool.outcome.unknown': { toolCallId: string; name: string; message: string };
   /** A person settled an unknown outcome. `not-done`: the call runs again. Otherwise its outcome follows. */

@@ -2,12 +2,13 @@ import type { AgentFacts } from './agent';
 import type { Attestation } from './attestation';
 import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
-import { nextBackOff, sizeAfter } from './context/budget';
+import { nextBackOff, sizeAfter, turnsOf } from './context/budget';
 import { bytesOf } from './context/carry';
 import { archivesWith } from './context/summary';
 import type { DurableEvent, DurableEventData } from './event';
 import { endStatus } from './event';
 import type { Json } from './json';
+import { type LoadedTool, noteUse } from './loaded-tools';
 import { strip } from './log';
 import { addUsage, type Message, noUsage, textOf, toolCallsOf, type Usage } from './message';
 import { measure } from './metrics';
@@ -54,6 +55,8 @@ export interface Extra {
   background?: Pick<BackgroundCall, 'workflowId' | 'sentId'>;
   /** With the outcome of a `saga` call: what the tool returned. */
   result?: Json;
+  /** With found tools: all tools that are loaded now. */
+  loadedTools?: LoadedTool[];
   /** With a call's outcome: the tool requests that the run is suspended. */
   suspend?: Suspension;
   /** Number of errors in a row, by the hook's id. */
@@ -136,6 +139,9 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
     case 'agent.tool.execution.completed':
       if (run && extra.suspend) run.suspendRequested ??= extra.suspend;
       return executed(state, event, extra);
+    case 'agent.tools.loaded':
+      if (extra.loadedTools) state.loadedTools = extra.loadedTools;
+      return;
     case 'agent.tool.compensation.started':
       return changeCompensation(run, event.data.toolCallId, { status: 'running' });
     case 'agent.tool.compensation.completed':
@@ -355,6 +361,12 @@ function answered(state: ThreadState, event: DurableEvent<'thread.message.comple
   if (context) state.context = { ...state.context, measured: context };
   const calls = toolCallsOf(message.content);
   if (calls.length > 0) run.sentBack.verify = 0;
+  if (state.loadedTools)
+    state.loadedTools = noteUse(
+      state.loadedTools,
+      calls.map(({ name }) => name),
+      turnsOf(state),
+    );
   if (textOf(message.content).trim() !== '' || calls.length > 0) run.sentBack.empty = 0;
   run.calls = calls.map((call, i): CallState => {
     const verdict = verdicts[i] ?? { kind: 'external' };

@@ -99,6 +99,7 @@ const references: { [T in DurableEventType]: Reference<T> } = {
       })),
     }),
   }),
+  'agent.tools.loaded': plain,
   'agent.tool.outcome.unknown': plain,
   'agent.tool.outcome.settled': plain,
   'agent.tool.compensation.started': plain,

@@ -3,6 +3,7 @@ import type { Attestation, RememberedRule } from './attestation';
 import type { ContextMeasure } from './context/budget';
 import { type DurableEventData, endStatus, type RunStatus } from './event';
 import type { JsonObject } from './json';
+import type { LoadedTool } from './loaded-tools';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { FollowedRequest } from './request-ids';
@@ -233,6 +234,8 @@ export interface ThreadState {
   metrics: Metrics;
   /** The agent's plan, as the tool `update_plan` returned it last. */
   plan?: string;
+  /** The tools that the model found, in the order in which it gets them. */
+  loadedTools?: LoadedTool[];
   /** Limits of the thread that people raised, with their new values. */
   extended?: Limits;
   /** Set while the thread is paused. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from './json';
+import type { ToolSize } from './loaded-tools';
 import type { Content, OutputRef, Part } from './message';
 
 /** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
@@ -155,6 +156,8 @@ export interface ToolOutcome {
   attempts?: number;
   /** The tool requests that the run is suspended after this turn. */
   suspend?: Suspension;
+  /** The tool found these tools, which the model gets from its next call on. */
+  found?: ToolSize[];
   /** What the tool returned, if a compensation may need it. */
   result?: Json;
 }

@@ -29,11 +29,14 @@ export type {
   ToolDefinition,
 } from './defining/define-tool';
 export { defaultToolTimeoutMs, defineTool } from './defining/define-tool';
+export type { GroupOptions, ToolGroup } from './defining/group-tools';
+export { groupTools } from './defining/group-tools';
 export type { JsonSchema, SchemaDefinitions } from './defining/json-schema';
 export type { Suspended, SuspendOptions } from './defining/suspend';
 export { suspend } from './defining/suspend';
 export { ToolFailure, ToolTimeoutError } from './defining/tool-failure';
-export type { ToolHolder, ToolProvider, ToolsWanted } from './defining/tool-provider';
+export type { ToolHolder, ToolProvider, ToolProviderDefinition, ToolsWanted } from './defining/tool-provider';
+export { createToolProvider } from './defining/tool-provider';
 export type { Toolset } from './defining/toolset';
 export { createToolset } from './defining/toolset';
 export type { McpToolsOptions } from './mcp/mcp-tools';

@@ -89,6 +89,7 @@ function call(
   inline: CallModelRequest['inline'],
 ): Promise<ModelStep> {
   const { state } = thread;
+  const { loadedTools = [] } = state;
   const run = runOf(state);
   const { tools, settings = wished } = inForce(state);
   const said = justSaid(state);
@@ -106,6 +107,7 @@ function call(
     ...(closing && { closing }),
     ...(ofSummary && { summary: ofSummary }),
     ...(tools && { extraTools: tools }),
+    ...(loadedTools.length > 0 && !closing && !ofSummary && { loadedTools: loadedTools.map(({ name }) => name) }),
     ...(state.rules.length > 0 && { rules: state.rules.map(withoutSignature) }),
     ...(inline && { inline }),
   };

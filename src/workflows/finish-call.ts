@@ -1,9 +1,11 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { Attestation } from '../core/attestation';
 import { callById, findCall } from '../core/calls';
+import { turnsOf } from '../core/context/budget';
 import type { DurableEventData } from '../core/event';
 import type { Extra } from '../core/evolve';
 import type { Json } from '../core/json';
+import { load, type ToolSize } from '../core/loaded-tools';
 import type { ToolCall } from '../core/message';
 import { type CallState, stepIdOf } from '../core/state';
 import type { Suspension } from '../core/tool';
@@ -14,15 +16,11 @@ import type { ThreadContext } from './thread-context';
 export type Finished = Pick<
   DurableEventData['agent.tool.execution.completed'],
   'status' | 'output' | 'outputRef' | 'error' | 'durationMs' | 'attempts' | 'background' | 'by' | 'signed'
-> & { messageId?: string; suspend?: Suspension; result?: Json };
+> & { messageId?: string; suspend?: Suspension; found?: ToolSize[]; result?: Json };
 
 /** Records the outcome of a call of the current turn. A call that is done keeps its first outcome. */
-export function finishCall(
-  { state, record }: ThreadContext,
-  id: string,
-  { suspend, result, ...outcome }: Finished,
-  extra: Extra = {},
-): void {
+export function finishCall(thread: ThreadContext, id: string, { suspend, found, result, ...outcome }: Finished, extra: Extra = {}): void {
+  const { state, record } = thread;
   const run = state.run;
   const call = findCall(run, id);
   if (!run || !call || call.phase === 'done') return;
@@ -38,6 +36,17 @@ export function finishCall(
     },
     { ...extra, ...(suspend && { suspend }), ...(result !== undefined && { result }) },
   );
+  if (found) loadTools(thread, id, found);
+}
+
+/** Loads the tools that a call found. */
+function loadTools({ state, record }: ThreadContext, toolCallId: string, found: readonly ToolSize[]): void {
+  const { loadedTools: before = [], facts } = state;
+  const loadedTools = load(before, found, { turn: turnsOf(state), most: facts?.loadedTools, windowTokens: facts?.contextWindow });
+  const [known, now] = [before, loadedTools].map((tools) => new Set(tools.map(({ name }) => name)));
+  const tools = found.flatMap(({ name }) => (now?.has(name) ? [name] : []));
+  const unloaded = [...(known ?? [])].filter((name) => !now?.has(name));
+  record('agent.tools.loaded', { toolCallId, tools, ...(unloaded.length > 0 && { unloaded }) }, { loadedTools });
 }
 
 /** The failure for a call that can never get an outcome. Without it, the call would be looked at endlessly, with its hooks run each time. */

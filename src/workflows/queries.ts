@@ -72,6 +72,7 @@ function statusOf(state: ThreadState): StatusView {
     costUsd: costOf(state),
     contextLeftPercent: contextLeft(state),
     ...(state.plan !== undefined && { plan: state.plan }),
+    ...(state.loadedTools && { loadedTools: state.loadedTools.map(({ name }) => name) }),
     seq: state.nextSeq - 1,
     facts: state.facts,
   };

@@ -36,6 +36,7 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
     durationMs: 2,
     attempts: 1,
   },
+  'agent.tools.loaded': { toolCallId: 'call_1', tools: ['find_order'], unloaded: ['pay'] },
   'agent.tool.compensation.started': { toolCallId: 'call_1', name: 'pay' },
   'agent.tool.compensation.completed': { toolCallId: 'call_1', name: 'pay', attempts: 1, durationMs: 2 },
   'agent.tool.compensation.failed': { toolCallId: 'call_1', name: 'pay', message: 'no route', attempts: 3 },

@@ -104,6 +104,7 @@ export const agents = [
   defineAgent({ ...small, name: 'clearing', context: window }),
   defineAgent({ ...small, name: 'condensing', context: { ...window, pruneMinimumTokens: 1_000_000 } }),
   defineAgent({ name: 'doing', model: 'test-model', instructions: 'Work.', tools: [pure], stop: 'done-tool' }),
+  defineAgent({ name: 'finding', model: 'test-model', instructions: 'Work.', tools: [pure, once], toolSearch: { threshold: 0, limit: 1 } }),
 ];
 
 interface RepresentativeRun {
@@ -161,6 +162,15 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
             { name: 'once', args: { n: 3 } },
           ])
         : say('done'),
+  },
+  'found-tools': {
+    agent: 'finding',
+    replies: ({ turn }) =>
+      turn === 3
+        ? say('done')
+        : callTools([
+            turn === 1 ? { name: 'pure', args: { n: 1 } } : { name: 'find_tools', args: { query: turn === 0 ? 'looks' : 'pays' } },
+          ]),
   },
   retries: { replies: ({ n }) => (n % 2 === 0 ? fail(503) : say('at last')) },
   failure: { replies: () => fail(401) },

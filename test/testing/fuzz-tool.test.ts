@@ -22,6 +22,7 @@ import {
 } from '../../src/tools';
 import { createOutputTools } from '../../src/tools/built-in/output-tools';
 import { Tasks } from '../../src/tools/built-in/tasks/tasks';
+import { createFindTools } from '../../src/tools/search/find-tools';
 import { rounds } from '../support/rounds';
 import { newFolder, removeFolders } from '../tools/tool-host';
 
@@ -90,15 +91,16 @@ afterAll(async () => {
 });
 const files = [applyPatch, editFile, globFiles, grepFiles, listDir, readFile, updatePlan, viewImage, writeFile];
 
-test.each([...files, ...outputTools, createWebFetch(), ...createShellTools({}, tasks)].map((tool) => [tool.name, tool] as const))(
-  'the built-in tool %s says what is wrong with whatever arguments it gets',
-  async (name, tool) => {
-    const workspace = await newFolder();
-    const calls = name === 'shell' ? 60 : 150;
-    for (const seed of Array.from({ length: rounds(1) }, (_, at) => at + 1)) {
-      const { findings, ran } = await fuzzTool(tool, { calls, seed, workspace });
-      expect(findings).toEqual([]);
-      expect(ran).toBeGreaterThan(0);
-    }
-  },
-);
+test.each(
+  [...files, ...outputTools, createWebFetch(), ...createShellTools({}, tasks), createFindTools(files)].map(
+    (tool) => [tool.name, tool] as const,
+  ),
+)('the built-in tool %s says what is wrong with whatever arguments it gets', async (name, tool) => {
+  const workspace = await newFolder();
+  const calls = name === 'shell' ? 60 : 150;
+  for (const seed of Array.from({ length: rounds(1) }, (_, at) => at + 1)) {
+    const { findings, ran } = await fuzzTool(tool, { calls, seed, workspace });
+    expect(findings).toEqual([]);
+    expect(ran).toBeGreaterThan(0);
+  }
+});

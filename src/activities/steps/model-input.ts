@@ -44,7 +44,9 @@ export function modelInput(
   const told = { provider: to.providerName, family: to.family, tellOtherReasoning: settings.otherReasoning === 'text' };
   const seen = forModel(messages, told, deps.models);
   if (closing) return { ...aside, messages: [...seen, { id, role: 'user', content: closing.prompt }], settings };
-  const tools = toolbox.specs(request.extraTools);
+  const { toolChoice } = settings;
+  const forced = typeof toolChoice === 'object' ? toolChoice.tool : undefined;
+  const tools = toolbox.specs(request.extraTools, { loaded: request.loadedTools, forced });
   mustFit(agent.name, { instructions, tools }, to.model, window);
   return { instructions, messages: seen, tools, settings, isTurn: true, to, window };
 }

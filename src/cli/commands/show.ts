@@ -108,6 +108,7 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
     if (left !== '') lines.push(row('left', left));
   }
   if (status && status.contextLeftPercent !== null) lines.push(row('context', `${status.contextLeftPercent} % left`));
+  if (status?.loadedTools) lines.push(row('found', `${count(status.loadedTools.length, 'tool')}: ${status.loadedTools.join(', ')}`));
   lines.push(row('started', startedAt), ...(closedAt ? [row('closed', closedAt)] : []), row('queue', taskQueue));
   lines.push(row('history', `${bytes(history.bytes)} in ${count(history.events, 'event')}`), named('web ui', `${webUiAt}${webUi}`));
   for (const { name, toolCallId, status: how, error } of status?.compensations ?? []) {

@@ -106,6 +106,10 @@ const shown: Shown = {
     return line(state, state.options.paint.dim(styled`    ${excerpt(message.trim(), width(state) - 8)}`));
   },
   'agent.tool.execution.completed': completed,
+  'agent.tools.loaded': ({ tools, unloaded = [] }, state) => {
+    const gone = unloaded.length > 0 ? `; no longer sent: ${unloaded.join(', ')}` : '';
+    return line(state, state.options.paint.dim(`    + ${excerpt(tools.join(', ') + gone, 1_000)}`));
+  },
   'agent.run.status.changed': ({ status, details = '' }, state) => {
     if (status === 'cancelling') return line(state, state.options.paint.yellow('cancelling …'));
     return status === 'queued' ? line(state, state.options.paint.yellow(`… ${details}`)) : nothing;

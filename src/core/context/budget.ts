@@ -45,7 +45,15 @@ function addedTokens(state: ThreadState): number {
   const { messages, run } = state;
   const since = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
   const results = (run?.calls ?? []).flatMap((call) => (call.phase === 'done' ? resultOf(call) : []));
-  return tokensOf([...since, ...results, ...waiting(state)], charsPerTokenOf(state));
+  return tokensOf([...since, ...results, ...waiting(state)], charsPerTokenOf(state)) + justLoadedTokens(state);
+}
+
+/** The tools that were found after the last answer. */
+function justLoadedTokens(state: ThreadState): number {
+  const { loadedTools = [] } = state;
+  const turn = turnsOf(state);
+  const chars = loadedTools.reduce((sum, tool) => sum + (tool.since === turn ? tool.chars : 0), 0);
+  return Math.ceil(chars / charsPerTokenOf(state));
 }
 
 export function charsPerTokenOf({ context }: ThreadState): number {

@@ -52,6 +52,7 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
     description,
     parameters,
     check,
+    ...checkedTags(definition.tags, refuse),
     effect,
     ...(approval && { approval }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -62,6 +63,18 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
     ...checkedCompensate(definition as ToolDefinition, refuse),
     ...checkedOnUnknown(definition as ToolDefinition, refuse),
   });
+}
+
+const maxTags = 20;
+const maxTagChars = 100;
+
+function checkedTags(tags: readonly string[] | undefined, refuse: Refuse): Pick<Tool, 'tags'> {
+  if (tags === undefined) return {};
+  const isTag = (tag: unknown) => typeof tag === 'string' && tag.trim() !== '' && tag.length <= maxTagChars;
+  if (!Array.isArray(tags) || tags.length > maxTags || !tags.every(isTag)) {
+    throw refuse('tags', `must be a list of at most ${maxTags} texts of 1 to ${maxTagChars} characters.`);
+  }
+  return tags.length > 0 ? { tags: Object.freeze([...tags]) } : {};
 }
 
 /** Validates the fields that apply only to tools with `execute`, and those that apply only to tools without it. */

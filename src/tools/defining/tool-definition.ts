@@ -56,6 +56,8 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   input: Input;
   /** Definitions for a JSON Schema's references to `#/components/schemas/…` or to an `$anchor` there. May be a whole OpenAPI document. */
   definitions?: SchemaDefinitions;
+  /** What the tool is about, such as `orders`. Agents with many tools find it by these words, and `groupTools` groups by them. At most 20. */
+  tags?: readonly string[];
   /** Whether a call may run again after a crash. Default `once`: it never runs twice. */
   effect?: Effect;
   /** Default `never`. */
@@ -103,6 +105,7 @@ export interface Tool {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: JsonObject;
+  readonly tags?: readonly string[];
   /** Validates arguments. Rejects if the tool author's own check throws. */
   check(value: unknown): Promise<CheckedInput>;
   readonly effect: Effect;

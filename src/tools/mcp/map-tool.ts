@@ -61,6 +61,7 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
     name,
     description: descriptionOf(server, tool),
     ...foreignInput(cleanSchema(tool.inputSchema, refuse), refuse),
+    tags: Object.freeze([server]),
     effect,
     ...(approval && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),

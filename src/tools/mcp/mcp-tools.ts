@@ -1,4 +1,4 @@
-import { type ToolHolder, type ToolProvider, toolProvider } from '../defining/tool-provider';
+import { createToolProvider, type ToolHolder, type ToolProvider } from '../defining/tool-provider';
 import { type McpServer, problemsOfServers } from './options';
 import { ServerTools } from './server-tools';
 
@@ -19,14 +19,13 @@ export function mcpTools({ servers }: McpToolsOptions): ToolProvider {
     for (const holder of holders) holder.warn(message);
   };
   const all = Object.entries(servers).map(([name, server]) => new ServerTools(name, Object.freeze({ ...server }), warn));
-  return toolProvider({
+  return createToolProvider({
+    name: `MCP: ${Object.keys(servers).join(', ')}`,
     tools: async (wanted) => (await Promise.all(all.map((server) => server.tools(wanted)))).flat(),
     hold(holder) {
-      // A copy, because a worker may hold the provider for each of its agents.
-      const held = { ...holder };
-      holders.add(held);
+      holders.add(holder);
       return async () => {
-        holders.delete(held);
+        holders.delete(holder);
         if (holders.size === 0) await Promise.all(all.map((server) => server.close()));
       };
     },

@@ -6,7 +6,7 @@ import type { Credentials, Security, SecurityScheme } from './credentials';
 import { openDocument } from './document';
 import { genericTool } from './generic-tool';
 import type { DocumentSource } from './load-document';
-import { operationTool } from './operation-tool';
+import { cleanTag, operationTool } from './operation-tool';
 import { type ApiOperation, type FullOperation, objectOf, operationsOf, requirementsOf, type SecurityRequirement } from './operations';
 import { type ServerVariables, serversOf } from './servers';
 import { ToolNames } from './tool-names';
@@ -60,6 +60,8 @@ export interface ToolOperation extends ApiOperation {
 /** The tools of a document. */
 export interface OpenApiTools extends Toolset {
   readonly operations: readonly ToolOperation[];
+  /** The document's tags in its order, also those that no tool has. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Operations without a tool, and why, one sentence each. */
   readonly skipped: readonly string[];
 }
@@ -93,7 +95,18 @@ export async function openApiTools(options: OpenApiOptions): Promise<OpenApiTool
   });
   const generic = name ? [genericOf(name, document.root, security, { ...options, location: document.location, operations, made })] : [];
   const toolset = createToolset([...made.map(({ tool }) => tool), ...generic]);
-  return Object.freeze({ ...toolset, operations: Object.freeze(made.map(({ operation }) => operation)), skipped: Object.freeze(skipped) });
+  return Object.freeze({
+    ...toolset,
+    operations: Object.freeze(made.map(({ operation }) => operation)),
+    tags: Object.freeze(tagsOf(document.root.tags)),
+    skipped: Object.freeze(skipped),
+  });
+}
+
+function tagsOf(tags: unknown): { name: string; description: string }[] {
+  const listed = Array.isArray(tags) ? tags.map(objectOf) : [];
+  const clean = listed.map(({ name, description }) => ({ name: cleanTag(name), description: cleanText(description, 500) }));
+  return clean.filter(({ name }) => name !== '');
 }
 
 /** Throws an `Error` that names the tags and the ids that no operation has: a misspelled one would only leave tools out. */

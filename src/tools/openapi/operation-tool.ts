@@ -21,8 +21,14 @@ export interface OperationSettings {
 }
 
 const maxDescriptionChars = 1_000;
+const maxTags = 20;
+const maxTagChars = 100;
 /** Of a call that may run again, after no response or a status such as 503. */
 const retry: ToolRetry = { maxAttempts: 3, initialMs: 1_000, maxMs: 30_000 };
+
+export function cleanTag(tag: unknown): string {
+  return cleanText(tag, maxTagChars);
+}
 
 /** Creates the tool of an operation. Its schema is made when it is first used: a document may have thousands of operations. */
 export function operationTool(
@@ -35,6 +41,10 @@ export function operationTool(
   const effect = settings.effect ?? effectOf(operation, header);
   const { approval, timeoutMs } = settings;
   const { method, path, server, security: requirements } = operation;
+  const tags = operation.tags
+    .slice(0, maxTags)
+    .map(cleanTag)
+    .filter((tag) => tag !== '');
   let input: ToolInput | undefined;
   const made = () => (input ??= foreignInput(argumentSchema(document, operation, names), (problem) => new Error(`its schema ${problem}`)));
   return Object.freeze({
@@ -44,6 +54,7 @@ export function operationTool(
       return made().parameters;
     },
     check: (value: unknown) => made().check(value),
+    ...(tags.length > 0 && { tags: Object.freeze(tags) }),
     effect,
     ...(approval && { approval }),
     ...(timeoutMs !== undefined && { timeoutMs }),

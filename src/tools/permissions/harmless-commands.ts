@@ -1,4 +1,5 @@
 import { isAbsolute, join } from 'node:path';
+import { findTool } from '../../core/loaded-tools';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
 import { touchesKept } from './git-files';
 import { hasPlainRepository } from './git-safety';
@@ -8,8 +9,9 @@ import type { ShellWord, SimpleCommand } from './shell-command';
 
 /** Tools that read in the workspace. */
 export const readingTools = ['read_file', 'list_dir', 'glob', 'grep', 'view_image', 'search_skills', 'load_skill'];
-/** Tools that only ask a person, end the run, write down a plan, read outputs of the thread, or end a command that it started. */
+/** Tools that only ask a person, end the run, write down a plan, read outputs of the thread, find tools, or end a command that it started. */
 export const speakingTools = [
+  findTool,
   'ask_human',
   'done',
   'update_plan',

@@ -11,6 +11,7 @@ import type { Tool } from '../defining/define-tool';
 import { isSuspended } from '../defining/suspend';
 import { errorContent, errorFacts } from '../defining/thrown';
 import { isToolFailure, ToolTimeoutError } from '../defining/tool-failure';
+import { isFoundTools } from '../search/found-tools';
 import { type RawOutput, shownOutput } from './keep-output';
 import { capContent } from './output-cap';
 import { probeTool, undecided } from './probe-tool';
@@ -124,13 +125,19 @@ function finished(tool: Tool, end: End, write: (value: unknown) => RawOutput): R
   }
   const value = end.kind === 'value' ? end.value : undefined;
   try {
-    const [result, more] = isSuspended(value) ? [value.result, { suspend: value.suspension }] : [value, {}];
+    const { result, ...more } = readReturned(value);
     const content = write(result);
     const kept = tool.effect === 'saga' ? resultOf(result, content) : undefined;
     return { outcome: { status: 'success', content, ...more, ...(kept !== undefined && { result: kept }) }, threw: false };
   } catch (error) {
     return { outcome: rawFailure(unwritable(tool, error)), threw: false };
   }
+}
+
+/** Separates a tool's result from what else it wants to happen. */
+function readReturned(value: unknown): { result: unknown } & Pick<ToolOutcome, 'suspend' | 'found'> {
+  if (isSuspended(value)) return { result: value.result, suspend: value.suspension };
+  return isFoundTools(value) ? { result: value.result, found: [...value.tools] } : { result: value };
 }
 
 /** What a compensation will get. `content`: the value as text, which is bounded, whereas the value may be anything. */

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { namesPeople } from '../../core/ask-policy';
 import { excerpt, type Json } from '../../core/json';
+import { findTool } from '../../core/loaded-tools';
 import type { ToolCall } from '../../core/message';
 import {
   type AskPolicy,
@@ -17,6 +18,7 @@ import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
 import { extraTool } from '../defining/extra-tool';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
+import { createFindTools } from '../search/find-tools';
 import { type Compensated, compensateTool } from './compensate-tool';
 import { undecided } from './probe-tool';
 import { type Execution, failed, probedOutcome, runTool } from './run-tool';
@@ -32,6 +34,18 @@ export interface ToolboxOptions {
   permissions?: Permissions;
   /** Adds the tool `done`, with which the model ends its work. */
   done?: boolean;
+  /** Tools that are not sent to the model before it finds them. With one or more, there is also the tool `find_tools`. Their calls run like others. */
+  hidden?: readonly Tool[];
+  /** Why tools may be missing, for the error about an unknown tool. */
+  missing?: string;
+}
+
+/** Which tools are sent in addition to those that always are. */
+export interface Shown {
+  /** Names of hidden tools, in their order. */
+  loaded?: readonly string[] | undefined;
+  /** The name of the tool that the model must call. */
+  forced?: string | undefined;
 }
 
 /** The parts of a decision that depend on the thread. */
@@ -40,6 +54,8 @@ export interface JudgeOptions {
   rules?: PermissionRule[];
   /** Tools that came with the thread's input, answered from outside. The agent's own tool of the same name takes precedence. */
   extraTools?: readonly ToolSpec[];
+  /** The names of the tools that the model was sent, if it made the call. */
+  sent?: readonly string[];
   /** Absolute path of the folder in which the tools work. */
   workspace?: string;
   /** A person may be asked about the call even if the tool needs no approval. */
@@ -48,8 +64,8 @@ export interface JudgeOptions {
 
 /** The tools of one agent. Needs only Node, so it can be used in scripts and tests. */
 export interface Toolbox {
-  /** The tools in the order given, those of the thread last, because providers cache prompts by their prefix. */
-  specs(extraTools?: readonly ToolSpec[]): ToolSpec[];
+  /** The tools to send, in the order given, then those of the thread, then hidden ones, because providers cache prompts by their prefix. */
+  specs(extraTools?: readonly ToolSpec[], shown?: Shown): ToolSpec[];
   names(): string[];
   get(name: string): Tool | undefined;
   /** Decides what happens to a call. Runs only the tool's approval rule and the permissions. Never throws. */
@@ -77,27 +93,32 @@ const rulesOnly = createPermissions({});
 
 /** Creates a toolbox. Throws `TypeError` if two different tools share a name. */
 export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = {}): Toolbox {
-  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs, onUnknown = 'tell-model' } = options;
-  const byName = named(options.done ? [...tools, doneTool] : tools);
-
-  const unknown = (name: string, extra: readonly ToolSpec[] = []): ToolError => ({
-    name: 'ToolNotFoundError',
-    message: `Unknown tool '${excerpt(name, 100)}'. Available tools: ${excerpt([...byName.keys(), ...extra.map((tool) => tool.name)].join(', ') || 'none', 4_000)}.`,
-  });
+  const { permissions = rulesOnly, timeoutMs: otherwise = defaultToolTimeoutMs, onUnknown = 'tell-model', hidden = [] } = options;
+  const byName = named([
+    ...tools,
+    ...(options.done ? [doneTool] : []),
+    ...(hidden.length > 0 ? [createFindTools(hidden, options.missing)] : []),
+  ]);
+  const hiddenNames = new Set(hidden.map(({ name }) => name));
+  const unknown = unknownTool(byName, hiddenNames, options.missing);
 
   return Object.freeze({
-    specs(extraTools: readonly ToolSpec[] = []) {
-      const own = [...byName.values()].map(({ name, description, parameters }) => ({ name, description, parameters }));
-      return [...own, ...extraTools.filter(({ name }) => !byName.has(name))];
+    specs(extraTools: readonly ToolSpec[] = [], { loaded = [], forced }: Shown = {}) {
+      const always = [...byName.values()].filter(({ name }) => !hiddenNames.has(name));
+      const found = [...new Set(forced === undefined ? loaded : [...loaded, forced])].filter((name) => hiddenNames.has(name));
+      const brought = extraTools.filter(({ name }) => !byName.has(name));
+      return [...always.map(specOf), ...brought, ...found.flatMap((name) => byName.get(name) ?? []).map(specOf)];
     },
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
 
-    async judge(call: ToolCall, { rules = [], extraTools = [], workspace, mayBeAsked = false }: JudgeOptions = {}): Promise<Verdict> {
+    async judge(call: ToolCall, judging: JudgeOptions = {}): Promise<Verdict> {
+      const { rules = [], extraTools = [], sent, workspace, mayBeAsked = false } = judging;
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
-      if (!parsed.ok) return { kind: 'reject', error: parsed.error };
+      const isUnseen = sent !== undefined && hiddenNames.has(call.name) && !sent.includes(call.name);
+      if (!parsed.ok) return { kind: 'reject', error: isUnseen ? withHint(parsed.error, call.name) : parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
       const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
       if ('kind' in leave) return leave;
@@ -142,6 +163,34 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       return compensateTool(tool, call, { args: parsed.args, output }, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
+}
+
+function specOf({ name, description, parameters }: Tool): ToolSpec {
+  return { name, description, parameters };
+}
+
+/** Returns a function that makes the error for a tool that does not exist. */
+function unknownTool(
+  byName: ReadonlyMap<string, Tool>,
+  hidden: ReadonlySet<string>,
+  missing: string | undefined,
+): (name: string, extra?: readonly ToolSpec[]) => ToolError {
+  return (name, extra = []) => {
+    const shown = [...[...byName.keys()].filter((own) => !hidden.has(own)), ...extra.map((tool) => tool.name)];
+    const more = hidden.size > 0 ? ` ${findTool} finds others.` : '';
+    return {
+      name: 'ToolNotFoundError',
+      message: `Unknown tool '${excerpt(name, 100)}'. Available tools: ${excerpt(shown.join(', ') || 'none', 4_000)}.${more}${missing ? ` ${missing}` : ''}`,
+    };
+  };
+}
+
+/** The model called a tool whose parameters it does not see. */
+function withHint({ name, message }: ToolError, tool: string): ToolError {
+  return {
+    name,
+    message: `${message}\nThe tool is not in your list of tools: ${findTool} with the query '${tool}' adds it, with its parameters.`,
+  };
 }
 
 /** Arguments that differ with each validation, such as a default of the current time, can't be shown; then the model's text is shown. */
@@ -205,7 +254,9 @@ function named(tools: readonly Tool[]): Map<string, Tool> {
       const remedy =
         tool === doneTool
           ? "an agent with stop 'done-tool' has a built-in tool of that name. Rename yours"
-          : 'the model could not tell them apart. Rename one';
+          : tool.name === findTool
+            ? 'an agent with tool search has a built-in tool of that name. Rename yours, or set toolSearch: false'
+            : 'the model could not tell them apart. Rename one';
       throw new TypeError(`Two tools are named '${tool.name}'; ${remedy}.`);
     }
     byName.set(tool.name, tool);
