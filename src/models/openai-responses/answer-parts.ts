@@ -11,7 +11,7 @@ export type ItemOpaque = { item: Json; before?: string };
 export type MessageOpaque = { message: Json; piece: number; annotations?: Json };
 
 /** Items that are sent back to the model and not shown to people. */
-const silent = ['mcp_list_tools', 'compaction', 'additional_tools', 'shell_call_output', 'tool_search_output', 'program_output'];
+const silent = ['mcp_list_tools', 'additional_tools', 'shell_call_output', 'tool_search_output', 'program_output'];
 /** Items of hosted tools that the API accepts in the input. */
 const hosted = [
   'web_search_call',
@@ -45,6 +45,9 @@ function partsOfItem(item: Item, next: Item | undefined, items: readonly Item[],
       const id = textIn(call_id) || textIn(rest.id);
       return [{ type: 'tool-call', id, name: textIn(name), arguments: argumentsText(args), opaque: { item: rest as Json } }];
     }
+    case 'compaction':
+      // Only the API can read it.
+      return [{ type: 'compaction', text: '', opaque: { item: withoutNulls(item) as Json } }];
     case 'image_generation_call':
       return imageParts(item);
     default:
