@@ -217,6 +217,17 @@ describe.each(vendors)('%s', (vendor) => {
     }
   });
 
+  test('the engine leaves it to the provider, which is asked above the threshold first', async () => {
+    const [, ...rest] = compacting('All of it.');
+    const { told, summaries } = await play(vendor, [
+      { says: 'y'.repeat(40_000), ...reading('one') },
+      { says: 'y'.repeat(40_000), ...reading('more'), inputTokens: trigger - 1 },
+      ...rest.slice(1),
+    ]);
+    expect(summaries).toEqual([]);
+    expect(compactions(told)).toEqual([expect.objectContaining({ compactedBy: models[vendor] })]);
+  });
+
   test('if the provider does not compact although it was asked, the engine does', async () => {
     const files = ['one', 'two', 'three', 'four'];
     const { told, summaries, turns } = await play(
@@ -256,6 +267,20 @@ describe.each(vendors)('%s', (vendor) => {
       expect(beta).toBeUndefined();
     }
   });
+});
+
+test('a summary that the engine makes right after a compaction that others can not read takes its place', async () => {
+  const rejected = { status: 400, message: 'Your input exceeds the context window of this model.', code: 'context_length_exceeded' };
+  const { turns, summaries } = await play('openai-responses', [
+    { says: 'y'.repeat(40_000), ...reading('one') },
+    ...compacting('All of it.').slice(1),
+    rejected,
+  ]);
+  expect(summaries).toHaveLength(1);
+  expect(wordsIn(summaries[0] as CompactingRequest)).toMatch(/\[calls read .*"two"/);
+  const last = turns.at(-1) as CompactingRequest;
+  expect(kindsOf(last)).toEqual(['user', 'user', 'function_call', 'function_call_output']);
+  expect(wordsIn(last)).toMatch(/^Read the files\.[\s\S]*The engine summed up\.[\s\S]*content of three/);
 });
 
 test.each(['older-claude', 'chat'])('for a model whose provider does not compact, the engine does: %s', async (agent) => {
