@@ -1,4 +1,5 @@
 import { type CompactingRequest, startCompactingServer } from '../support/compacting-server';
+import { compile } from '../support/compile';
 import { inPackage } from '../support/in-package';
 import { startRig, startWorkerProcess, until, type WorkerProcess } from '../support/rig';
 import { ofType, story } from '../workflows/scenes';
@@ -63,7 +64,18 @@ test.each([
       expect(isCompacted(request)).toBe(true);
       expect(JSON.stringify(request.body)).not.toMatch(/content of (one|two)/);
     }
+    expect(compile(new Map(after.map((request, i) => [`request-${i}.ts`, typed(request)])))).toBe('');
     await worker.kill();
   },
   300_000,
 );
+
+/** What the vendor's SDK takes for a request. */
+const types: Record<string, string> = {
+  anthropic: `import type { MessageCreateParamsStreaming as Body } from '@anthropic-ai/sdk/resources/beta/messages/messages';`,
+  'openai-responses': `import type { ResponseCreateParamsStreaming as Body } from 'openai/resources/responses/responses';`,
+};
+
+function typed({ vendor, body }: CompactingRequest): string {
+  return `${types[vendor]}\nexport const body: Body = ${JSON.stringify(body)};\n`;
+}
