@@ -187,6 +187,11 @@ describe('OpenAI Responses', () => {
     expect(again.sent.body.input[1]).toEqual({ id: 'cmp_1', type: 'compaction', encrypted_content: 'sealed' });
   });
 
+  test('a compaction that is too large to be kept is dropped, and the answer is not lost', async () => {
+    const large = { ...item, encrypted_content: 'x'.repeat(450_000) };
+    expect(parts(await ask(gpt, { events: streamed(said, large) }, more))).toEqual([expect.objectContaining({ text: 'Here.' })]);
+  });
+
   test('an answer that is only a compaction is continued', async () => {
     const { answered } = await ask(gpt, { events: streamed(item) }, more);
     expect(answered).toMatchObject({ finishReason: 'pause', parts: [{ type: 'compaction' }] });

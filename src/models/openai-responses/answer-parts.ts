@@ -46,8 +46,7 @@ function partsOfItem(item: Item, next: Item | undefined, items: readonly Item[],
       return [{ type: 'tool-call', id, name: textIn(name), arguments: argumentsText(args), opaque: { item: rest as Json } }];
     }
     case 'compaction':
-      // Only the API can read it.
-      return [{ type: 'compaction', text: '', opaque: { item: withoutNulls(item) as Json } }];
+      return compactionPart(withoutNulls(item) as Json);
     case 'image_generation_call':
       return imageParts(item);
     default:
@@ -61,6 +60,14 @@ function partsOfItem(item: Item, next: Item | undefined, items: readonly Item[],
   if (hosted.includes(type)) return [{ ...readablePart(item, result), opaque: { item: item as Json } }];
   // An item type added to the API later; whether the API accepts it in the input is not known.
   return type.endsWith('_call') ? [readablePart(item, result)] : [];
+}
+
+/** The size above which a compaction is dropped, as if there were none: the answer would fail, and the thread would carry it along. */
+const longestCompaction = bounds.opaqueChars / 2;
+
+/** Only the API can read it. */
+function compactionPart(item: Json): AnswerPart[] {
+  return JSON.stringify(item).length > longestCompaction ? [] : [{ type: 'compaction', text: '', opaque: { item } }];
 }
 
 function isResultOf(one: Item, { call_id }: Item): boolean {
