@@ -26,13 +26,16 @@ import { withoutMedia, withStoredMedia } from './steps/stored-media';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
 
+/** What readers see of an answer while it is streamed. */
+type ShownDelta = Exclude<ModelDelta, { type: 'compaction' }>;
+
 /** One attempt at a model call while it runs. */
 interface Attempt {
   step: Step;
   progress: StepProgress;
   spent: Tally;
   /** Publishes each delta to readers, and counts the deltas. */
-  show: ((delta: ModelDelta) => void) & { count: number };
+  show: ((delta: ShownDelta) => void) & { count: number };
 }
 
 /** Makes one request to the model: reads the transcript, streams the answer, judges its calls. Temporal retries it after each failure's wait. */
@@ -130,7 +133,7 @@ async function askWithoutRefusedMedia(agent: Agent, input: ModelInput, request: 
 
 async function ask(
   agent: Agent,
-  { isTurn, instructions, messages, tools, settings, to }: ModelInput,
+  { isTurn, instructions, messages, tools, settings, compaction, to }: ModelInput,
   { summary }: CallModelRequest,
   { step, spent, show }: Attempt,
 ): Promise<ModelAnswer> {
@@ -144,6 +147,7 @@ async function ask(
       ...(agent.hostedTools.length > 0 && isTurn && { hostedTools: agent.hostedTools }),
       ...(agent.answer && isTurn && { answer: agent.answer.schema }),
       settings,
+      ...(compaction && { compaction }),
       cacheKey: cacheKeyOf(step.threadId),
     },
     {
@@ -152,7 +156,7 @@ async function ask(
         cap.count(delta);
         spent.heard(delta);
         // Readers would take the text for the assistant's.
-        if (!summary) show(delta);
+        if (!summary && delta.type !== 'compaction') show(delta);
       },
     },
   );
@@ -213,7 +217,7 @@ const longestSnapshot = 16_000;
 
 function deltas({ runId, messageId, turn }: CallModelRequest, ids: CallIds, step: Step, progress: StepProgress): Attempt['show'] {
   const { attempt } = step;
-  const show = (delta: ModelDelta) => {
+  const show = (delta: ShownDelta) => {
     const index = show.count++;
     if (delta.type === 'text') progress.text = grownText(progress.text ?? '', delta.text, longestSnapshot);
     step.publish('thread.message.delta', runId, {
@@ -229,7 +233,7 @@ function deltas({ runId, messageId, turn }: CallModelRequest, ids: CallIds, step
   return show;
 }
 
-function content(delta: ModelDelta, ids: CallIds): object {
+function content(delta: ShownDelta, ids: CallIds): object {
   if (delta.type === 'text') return { contentChunk: delta.text };
   if (delta.type === 'reasoning') return { reasoningChunk: delta.text };
   const { type: _, id, ...chunk } = delta;

@@ -26,6 +26,11 @@ export interface ContextOptions {
   model?: string;
   /** What a summary must contain, in words for the model that writes it. */
   prompt?: string;
+  /**
+   * `provider`: models whose provider compacts conversations itself (`anthropic` from Claude 4.6 on, and `openai-responses`) leave it to the provider.
+   * For other models, and if the provider does not compact, the engine does. Default `engine`.
+   */
+  compaction?: 'engine' | 'provider';
 }
 
 /** The options with their defaults. */
@@ -42,6 +47,7 @@ const schema = z.strictObject({
   keepTurns: z.number().int().min(0).max(1_000).optional(),
   summaryTokens: tokens.optional(),
   model: z.string().optional(),
+  compaction: z.enum(['engine', 'provider']).optional(),
   prompt: z.string().trim().min(1, 'is empty').max(20_000).optional(),
 });
 
@@ -56,8 +62,8 @@ export function contextRules(
   const given = (option ?? {}) as ContextOptions;
   const problems = problemsOf('context', schema, given);
   if (problems.length > 0) return { rules: null, problems };
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ContextOptions;
-  const rules: ContextRules = { ...defaults, ...set };
+  const { compaction, ...set } = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ContextOptions;
+  const rules: ContextRules = { ...defaults, ...set, ...(compaction === 'provider' && { compaction }) };
   const wrongModel = set.model === undefined ? undefined : checkModels(set.model);
   return {
     rules,

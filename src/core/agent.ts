@@ -94,6 +94,8 @@ export interface ContextPolicy {
   pruneMinimumTokens?: number;
   /** The model that writes summaries. Default: the model of the run. */
   model?: string;
+  /** `provider`: models whose provider compacts conversations itself leave it to the provider. Unset: the engine compacts. */
+  compaction?: 'provider';
 }
 
 /** What a run needs to know about its agent. An activity looks it up once per run and it is recorded. Instructions and schemas are not included. */

@@ -182,6 +182,8 @@ export interface DurableEventData {
     archiveRef?: string;
     /** What the summary cost. */
     spent?: SpentOnCall;
+    /** The model whose provider did it, with the answer before this event. Its cost is part of that answer's. Absent: the engine did it. */
+    compactedBy?: string;
     /** Who requested it, and why, if someone did. */
     requestedBy?: string;
     requestReason?: string;

@@ -293,7 +293,9 @@ function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.co
   if (transcript && data.reason !== 'carry-over') archive(state, transcript.messages);
   if (transcript) Object.assign(state, transcript);
   // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
-  if (run) run.context = context?.measured ? sizeAfter(state) : Math.round(run.context * Math.min(1, data.bytes / before));
+  // What a provider compacted is measured with its answer.
+  if (run && !data.compactedBy)
+    run.context = context?.measured ? sizeAfter(state) : Math.round(run.context * Math.min(1, data.bytes / before));
   state.epoch += 1;
   if (!data.summary && !data.archiveRef) return;
   const { backOff, ...rest } = context ?? {};

@@ -36,7 +36,15 @@ export interface HookInput {
   'approve:tool': { call: ToolCall; ask?: AskPolicy };
   /** The model's answer would end the run. */
   'check:completion': { output: string };
-  'on:compaction': { reason: string; prunedOutputs: number; droppedMessages: number; bytes: number; summary?: UserMessage };
+  'on:compaction': {
+    reason: string;
+    prunedOutputs: number;
+    droppedMessages: number;
+    bytes: number;
+    summary?: UserMessage;
+    /** The model whose provider compacted the conversation. Absent: the engine did. */
+    compactedBy?: string;
+  };
   /** The `seq` range of events recorded since the last delivery. Each is delivered at least once. `ctx.events()` reads them. */
   'on:event': { from: number; to: number };
 }

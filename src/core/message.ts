@@ -72,10 +72,29 @@ export interface RefusalPart {
 }
 
 /**
+ * The provider replaced the conversation before this answer by its own summary: `text`, which is empty if only the provider can read it. Models
+ * that read this part need none of the earlier messages.
+ */
+export interface CompactionPart {
+  type: 'compaction';
+  text: string;
+}
+
+/**
  * A piece of an answer. `opaque` is the provider's own data, such as a signature or encrypted reasoning. It is sent back with the part, but
  * only to models of the same provider and family.
  */
-export type AnswerPart = (TextPart | ReasoningPart | ToolCallPart | HostedToolPart | SourcePart | ImagePart | FilePart | RefusalPart) & {
+export type AnswerPart = (
+  | TextPart
+  | ReasoningPart
+  | ToolCallPart
+  | HostedToolPart
+  | SourcePart
+  | ImagePart
+  | FilePart
+  | RefusalPart
+  | CompactionPart
+) & {
   opaque?: Json;
 };
 
@@ -93,6 +112,11 @@ export interface UserMessage extends Recorded {
   origin?: 'engine' | 'hook' | 'tool';
   /** The summary that a compaction put in place of earlier messages. */
   summary?: true;
+  /**
+   * This is the note before an answer with a `compaction` part. Models that read the part get the note, and then the earlier messages with these
+   * ids once more, after the results of that answer. Other models get neither.
+   */
+  repeats?: string[];
 }
 
 export interface AssistantMessage extends Recorded {
@@ -190,6 +214,11 @@ export function wordsOf(content: readonly AnswerPart[]): string {
   return refusalOf(content) || textOf(content);
 }
 
+/** Returns the last compaction in an answer. */
+export function compactionIn(content: readonly AnswerPart[]): CompactionPart | undefined {
+  return content.findLast((part) => part.type === 'compaction');
+}
+
 /** Returns the readable reasoning of an answer. */
 export function reasoningOf(content: readonly AnswerPart[]): string {
   return content.flatMap((part) => (part.type === 'reasoning' && part.text !== '' ? part.text : [])).join('\n\n');
@@ -199,7 +228,8 @@ export function reasoningOf(content: readonly AnswerPart[]): string {
 export function withText(content: readonly AnswerPart[], text: string): AnswerPart[] {
   const at = content.findIndex(({ type }) => type === 'text');
   const others = content.filter(({ type }) => type !== 'text');
-  const begin = at === -1 ? others.findLastIndex(({ type }) => type === 'reasoning') + 1 : content.slice(0, at).length;
+  const begin =
+    at === -1 ? others.findLastIndex(({ type }) => type === 'reasoning' || type === 'compaction') + 1 : content.slice(0, at).length;
   return text === '' ? others : others.toSpliced(begin, 0, { type: 'text', text });
 }
 

@@ -18,6 +18,8 @@ export interface ModelRequest {
   /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
+  /** The provider is to compact the conversation itself above so many input tokens. `prompt`: the agent's words for what its summary must contain. */
+  compaction?: { atTokens: number; prompt?: string };
   /** At most 64 characters, and the same for all calls of a thread. With it some providers find more of a request in their prompt caches. */
   cacheKey?: string;
 }
@@ -26,6 +28,8 @@ export interface ModelRequest {
 export type ModelDelta =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
+  /** Of the summary in a compaction by the provider. It is not shown. */
+  | { type: 'compaction'; text: string }
   | { type: 'tool-call'; index: number; id?: string; name?: string; arguments?: string };
 
 /**
@@ -35,7 +39,10 @@ export type ModelDelta =
 export interface ModelAnswer {
   parts: AnswerPart[];
   finishReason: FinishReason;
+  /** All that the call costs. */
   usage: Usage;
+  /** If the provider compacted the conversation in this call: the tokens of the answer itself, as far as they were counted separately. */
+  usageAfterCompaction?: Usage;
 }
 
 export interface ModelCallOptions {
@@ -49,6 +56,8 @@ export interface ModelProvider {
   family?(model: string): string;
   /** The maximum length of answers that requests with these settings state, in tokens. It is kept free in the model's window. */
   answerTokens?(model: string, settings: ModelSettings): number;
+  /** The least `atTokens` of a model whose conversations the provider can compact itself. Undefined for models of which it can't. */
+  compactsFrom?(model: string): number | undefined;
   /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */
   call(request: ModelRequest, options: ModelCallOptions): Promise<ModelAnswer>;
 }

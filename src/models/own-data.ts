@@ -1,3 +1,4 @@
+import { sinceCompaction } from '../core/context/provider-compaction';
 import { excerpt } from '../core/json';
 import type { AnswerPart, AssistantMessage, Message } from '../core/message';
 import type { Models } from './registry';
@@ -8,6 +9,8 @@ export interface Asked {
   family: string;
   /** Whether reasoning of other models is sent to it as text. */
   tellOtherReasoning: boolean;
+  /** Whether the provider compacts conversations of this model, and so accepts compactions of the same family. */
+  readsCompactions?: boolean;
 }
 
 /** Maximum length of a hosted tool's output as sent to another model. */
@@ -19,7 +22,7 @@ const adapted = new WeakMap<AssistantMessage, { told?: Message; untold?: Message
 /**
  * Returns the transcript for one model. Opaque data goes back only to the provider and family that created it, because signatures and
  * encrypted reasoning of another one make a request invalid. For other models, hosted tools become text, and reasoning is dropped or becomes
- * text.
+ * text. Of a conversation that its provider compacted, the model gets only what follows if it reads the compaction.
  */
 export function forModel(messages: readonly Message[], asked: Asked, models: Models): Message[] {
   const families = new Map<string, boolean>();
@@ -28,7 +31,8 @@ export function forModel(messages: readonly Message[], asked: Asked, models: Mod
     families.set(name, known);
     return known;
   };
-  return messages.map((message) => {
+  const seen = sinceCompaction(messages, ({ model }) => asked.readsCompactions === true && isOwn(model));
+  return seen.map((message) => {
     if (message.role !== 'assistant' || !message.content.some(isForeignable) || isOwn(message.model)) return message;
     const kept = adapted.get(message) ?? {};
     adapted.set(message, kept);
@@ -64,6 +68,7 @@ function foreignPart({ opaque: _, ...part }: AnswerPart, tell: boolean): AnswerP
       return [{ type: 'text', text: `<tool name="${part.name}" input=${JSON.stringify(part.input)}>${output}\n</tool>\n` }];
     }
     case 'source':
+    case 'compaction':
       return [];
     default:
       return [part];

@@ -12,7 +12,7 @@ import { type ModelAnswer, ModelFailure } from './model';
  */
 export function soundAnswer(given: unknown): ModelAnswer {
   if (!isObject(given)) throw unusable('it is not an object');
-  const { parts: list, finishReason, usage } = given;
+  const { parts: list, finishReason, usage, usageAfterCompaction: after } = given;
   if (!Array.isArray(list)) throw unusable('its parts are not a list');
   const { length } = list;
   if (length > bounds.answerParts) throw tooMany(length, 'parts', bounds.answerParts);
@@ -24,6 +24,7 @@ export function soundAnswer(given: unknown): ModelAnswer {
     parts,
     finishReason: finishReasons.includes(finishReason as FinishReason) ? (finishReason as FinishReason) : 'unknown',
     usage: soundUsage(usage),
+    ...(after !== undefined && after !== null && { usageAfterCompaction: soundUsage(after) }),
   };
 }
 
@@ -50,6 +51,7 @@ function soundKind(part: Record<string, unknown>, hasOpaque: boolean): AnswerPar
   switch (type) {
     case 'text':
     case 'refusal':
+    case 'compaction':
       return { type, text: textIn(part, 'text') };
     case 'reasoning': {
       const text = textIn(part, 'text');

@@ -24,6 +24,7 @@ import type { Dependencies } from '../tools/defining/define-tool';
 import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
 import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
 import { checkDependencies, checkProviders } from './check-exports';
+import { compactionWarnings } from './compaction-warnings';
 import { statusWords } from './log';
 import { isThreadOpen } from './open-threads';
 import { runToEnd } from './run-to-end';
@@ -158,9 +159,10 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   mkdirSync(workspace, { recursive: true });
   const { connection, namespace, ours } = await connect(options);
   const { registered, why } = await registerSearchAttributes(connection, namespace);
+  const models = options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers);
   const activities = createActivities({
     agents,
-    models: options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers),
+    models,
     prices: options.prices ?? createPrices(config.pricesFile === undefined ? {} : { overrides: config.pricesFile }),
     limits: options.limits ?? (config.costLimitUsd === undefined ? {} : { costUsd: config.costLimitUsd }),
     bus,
@@ -195,6 +197,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     if (ours) await connection.close();
     throw namespaceError(error, namespace);
   });
+  for (const words of compactionWarnings(options.agents, models)) Runtime.instance().logger.warn(words);
   if (!registered) {
     Runtime.instance().logger.warn(`Search attributes are not registered in namespace "${namespace}" (${why}); threads run without them.`);
   }

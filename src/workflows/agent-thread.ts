@@ -4,7 +4,7 @@ import type { ThreadInput, ThreadResult } from '../contract/thread';
 import { decodeFailureOf } from '../contract/undecodable';
 import { runOf } from '../core/calls';
 import { afterAnswer, beforeTurn, type RunEnd, type SendBack } from '../core/decide';
-import { type AssistantMessage, textOf, toolCallsOf, withText, wordsOf } from '../core/message';
+import { type AssistantMessage, compactionIn, textOf, toolCallsOf, withText, wordsOf } from '../core/message';
 import { activeRun, type RunState, stepIdOf, waiting } from '../core/state';
 import { checkThreadInput } from '../core/thread-input';
 import { askModels } from './ask-model';
@@ -18,6 +18,7 @@ import { atLimit, gate, heldBack, throwIfCancelled } from './gates';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { compactAsRequested, isShorteningDue, shorten } from './make-room';
 import { afterModel, beforeModel } from './model-hooks';
+import { takeInCompaction } from './provider-compaction';
 import { reopenThread } from './reopen';
 import { handleRequests } from './requests';
 import { resolveRun } from './resolve-run';
@@ -156,6 +157,7 @@ async function takeTurn(thread: ThreadContext): Promise<RunEnd | 'carry-over' | 
   const { result: answer, draft } = answered;
   const revised = hasHook(thread, 'after:llm') ? await afterModel(thread, answer, draft.id) : undefined;
   const next = takeAnswer(thread, answer, draft, revised?.text);
+  if (state.facts?.context?.compaction && compactionIn(answer.step.parts)) await takeInCompaction(thread, draft.id);
   if (!next) return undefined;
   return next.type === 'send-back' ? sendBack(thread, next) : next.type === 'completed' ? accept(thread) : next;
 }

@@ -1,9 +1,10 @@
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
-import { isBackingOff, isBeyondWindow, isNearlyFull, isOverfull, sizesOf, usedTokens } from '../core/context/budget';
+import { isBackingOff, isBeyondWindow, isNearlyFull, isOverfull, sizeAfter, sizesOf, usedTokens } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { pruneOutputs } from '../core/context/shorten';
 import type { CompactionReason } from '../core/event';
+import { compactionIn, type Message } from '../core/message';
 import { stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { MakeRoom } from './call-model';
@@ -89,10 +90,16 @@ function once(way: () => boolean): () => boolean {
 /** A model that rejected the transcript would reject it again, so a part of it is summarized: its largest outputs are left out. */
 const partOfRejected = 0.6;
 
+function isCompacted(message: Message): boolean {
+  return message.role === 'assistant' && compactionIn(message.content) !== undefined;
+}
+
 async function summarizeRejected(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
   const { state } = thread;
   if (isBackingOff(state)) return false;
-  const maxInputTokens = Math.floor(usedTokens(state) * partOfRejected);
+  // Of a conversation that another provider compacted, the measure does not have the messages that this model gets.
+  const used = state.messages.some(isCompacted) ? Math.max(usedTokens(state), sizeAfter(state)) : usedTokens(state);
+  const maxInputTokens = Math.floor(used * partOfRejected);
   return (await summarize(thread, policy, { reason: 'context-length', maxInputTokens })) === 'summarized';
 }
 

@@ -3,6 +3,7 @@ import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
 import { isWorthSummary, sizesOf } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
+import { withoutCompactions } from '../core/context/provider-compaction';
 import { type Division, divide } from '../core/context/shorten';
 import { archivesWith, mergeFacts, readSummary, summaryMessage, withSummary } from '../core/context/summary';
 import { tokensOf } from '../core/context/tokens';
@@ -47,7 +48,7 @@ export async function summarize(
     spent = spentOn(result);
     const { archiveRef } = result.step;
     const { summary, retained } = await summaryOf(thread, division, result);
-    const messages = withSummary(division, summary);
+    const messages = withSummary({ ...division, tail: withoutCompactions(division.tail) }, summary);
     const droppedMessages = division.replaced.length;
     record(
       'thread.context.compacted',

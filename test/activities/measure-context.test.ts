@@ -31,6 +31,24 @@ describe('a measure of the context', () => {
     expect(of('gpt-5', '漢'.repeat(2_800)).usedTokens).toBeGreaterThan(3_000);
   });
 
+  test('after a compaction by the provider is what the answer took, or else an estimate without what was replaced', () => {
+    const long = sent('x'.repeat(400_000));
+    const compacted = (text: string, more: object = {}) => ({
+      ...answer(100_000, 900),
+      parts: [{ type: 'compaction' as const, text, opaque: { item: 'y'.repeat(393) } }, ...answerParts('x'.repeat(40))],
+      ...more,
+    });
+    const after = { ...noUsage, inputTokens: 600, outputTokens: 20 };
+    expect(measureContext('gpt-5', long, compacted('z'.repeat(400), { usageAfterCompaction: after }), {})).toMatchObject({
+      usedTokens: 620,
+      charsPerToken: 4,
+    });
+    // 300 of instructions and tools, 10 of text, and 101 that only the provider can read, each rounded up.
+    const { usedTokens } = measureContext('gpt-5', long, compacted(''), {});
+    expect(usedTokens).toBeGreaterThanOrEqual(411);
+    expect(usedTokens).toBeLessThan(415);
+  });
+
   test('does not take a short request, or an absurd count, for the ratio of a tokenizer', () => {
     const short = { instructions: '', tools: '', messages: [user('hi')] };
     expect(measureContext('m', short, answer(900, 1), {}).charsPerToken).toBeLessThanOrEqual(4);

@@ -95,6 +95,7 @@ describe('defineAgent', () => {
     ['a threshold of nothing', { compactAt: 0 }, /context\.compactAt: /],
     ['a window of nothing', { windowTokens: 0 }, /context\.windowTokens: /],
     ['half a turn', { keepTurns: 0.5 }, /context\.keepTurns: /],
+    ['an unknown compactor', { compaction: 'model' }, /context\.compaction: /],
     ['an empty prompt', { prompt: '  ' }, /context\.prompt: is empty/],
     ['a model without a name', { model: '' }, /context\.model/],
     ['a text', 'small', /context: /],
@@ -127,6 +128,12 @@ describe('defineAgent', () => {
     const { windowTokens: _, reserveTokens: __, ...policy } = context;
     expect(factsOf(agent).context).toEqual({ ...policy, auto: true, summaryTokens: 4_096 });
     expect(factsOf(defineAgent({ ...good, context: null })).context).toBeNull();
+  });
+
+  test('the thread knows if compaction is left to the provider, and otherwise nothing of it', () => {
+    const factsWith = (compaction: 'engine' | 'provider') => factsOf(defineAgent({ ...good, context: { compaction } })).context;
+    expect(factsWith('provider')).toHaveProperty('compaction', 'provider');
+    expect(factsWith('engine')).not.toHaveProperty('compaction');
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { ContextPolicy } from '../../src/core/agent';
 import {
+  type ContextMeasure,
   contextLeftPercent,
   defaultReserve,
   isBackingOff,
@@ -58,7 +59,7 @@ describe('an estimate of tokens', () => {
 
 describe('the window', () => {
   const measured = { usedTokens: 0, windowTokens: 200_000, reserveTokens: 32_000, instructionTokens: 0, toolTokens: 0, charsPerToken: 4 };
-  function state(used: number, facts: Partial<ContextPolicy> | null = {}, of: Partial<typeof measured> = {}): ThreadState {
+  function state(used: number, facts: Partial<ContextPolicy> | null = {}, of: Partial<ContextMeasure> = {}): ThreadState {
     const base = newThread({ threadId: 't', agent: 'a', mode: 'one-shot', overrides: {}, queue: [] });
     const context = facts && { ...policy, ...facts };
     return Object.assign(base, {
@@ -85,6 +86,27 @@ describe('the window', () => {
     const unknown = state(190_000);
     unknown.context = { measured: { usedTokens: 0, instructionTokens: 0, toolTokens: 0, charsPerToken: 4 } };
     expect(isNearlyFull(unknown)).toBe(false);
+  });
+
+  test('is left to a provider that was asked to compact, unless it missed that or the setting is gone', () => {
+    const asked = { compactsAt: 142_800 };
+    expect(isNearlyFull(state(150_000, { compaction: 'provider' }, asked))).toBe(false);
+    expect(isNearlyFull(state(150_000, { compaction: 'provider' }, { ...asked, uncompacted: true }))).toBe(true);
+    expect(isNearlyFull(state(150_000, { compaction: 'provider' }))).toBe(true);
+    expect(isNearlyFull(state(150_000, {}, asked))).toBe(true);
+    const many = state(10, { compaction: 'provider' }, asked);
+    many.messages = Array.from({ length: 1_001 }, () => said('x'));
+    expect(isNearlyFull(many)).toBe(true);
+  });
+
+  test("keeps the measure of the answer after a provider's compaction, also if the messages stay", () => {
+    const thread = state(600, { compaction: 'provider' }, { compactsAt: 142_800 });
+    thread.messages = [said('x'.repeat(400_000))];
+    const data = { reason: 'window', compactedBy: 'm', prunedOutputs: 0, droppedMessages: 1, bytes: 10 };
+    const event = { seq: 1, type: 'thread.context.compacted', timestamp: new Date(0).toISOString(), threadId: 't', runId: 'r', data };
+    evolve(thread, event as DurableEvent, { transcript: { messages: [...thread.messages], hash: '1' } });
+    expect(thread).toMatchObject({ epoch: 1, run: { context: 600 } });
+    expect(thread.archived).toBeUndefined();
   });
 
   test('counts what was added since the last call: results, and messages that the run takes in next', () => {

@@ -1,8 +1,11 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { memoryArtifacts } from '../../src/artifacts';
+import { defaultModels } from '../../src/models/registry';
+import { startCompactingServer } from '../support/compacting-server';
 import { type Rig, startRig, until } from '../support/rig';
 import { nameOf, toFile } from './history-file';
-import { agents, replyTo, representativeRuns } from './representative-runs';
+import { agents, compactingReply, replyTo, representativeRuns } from './representative-runs';
 
 const folder = join(__dirname, 'histories');
 
@@ -11,9 +14,14 @@ const folder = join(__dirname, 'histories');
 test('the representative runs are recorded', async () => {
   const usual = await startRig({ script: replyTo, agents, bus: true });
   const short = await startRig({ script: replyTo, agents, bus: true, worker: { continueAsNewAfter: { events: 90, bytes: 4_000_000 } } });
+  const { url } = await startCompactingServer(compactingReply);
+  const models = defaultModels({ openai: { baseUrl: `${url}/v1`, apiKey: 'test' } });
+  const compacting = await startRig({ script: replyTo, agents, worker: { models, artifacts: memoryArtifacts() } });
   mkdirSync(folder, { recursive: true });
   const recorded = new Set(readdirSync(folder).map(nameOf));
-  for (const [name, run] of Object.entries(representativeRuns)) if (!recorded.has(name)) await recordRun(run.short ? short : usual, name);
+  for (const [name, { short: isShort, compacts }] of Object.entries(representativeRuns)) {
+    if (!recorded.has(name)) await recordRun(compacts ? compacting : isShort ? short : usual, name);
+  }
 });
 
 async function recordRun({ client }: Rig, name: string): Promise<void> {

@@ -4,6 +4,7 @@ import type { Thread } from '../../src/client';
 import { defineHooks } from '../../src/hooks';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import { createAskHuman, defineTool, suspend } from '../../src/tools';
+import type { CompactingReply } from '../support/compacting-server';
 import { until } from '../support/rig';
 
 const input = z.object({ n: z.number() });
@@ -103,6 +104,7 @@ export const agents = [
   defineAgent({ ...limited, name: 'giving', limits: { toolRounds: 0 }, atLimit: 'hand-out' }),
   defineAgent({ ...small, name: 'clearing', context: window }),
   defineAgent({ ...small, name: 'condensing', context: { ...window, pruneMinimumTokens: 1_000_000 } }),
+  defineAgent({ ...small, name: 'leaving', model: 'openai-responses/gpt-5.2', context: { windowTokens: 20_000, compaction: 'provider' } }),
   defineAgent({ name: 'doing', model: 'test-model', instructions: 'Work.', tools: [pure], stop: 'done-tool' }),
   defineAgent({ name: 'finding', model: 'test-model', instructions: 'Work.', tools: [pure, once], toolSearch: { threshold: 0, limit: 1 } }),
 ];
@@ -114,6 +116,8 @@ interface RepresentativeRun {
   /** What people do in it. */
   act?(thread: Thread): Promise<unknown>;
   mode?: 'conversation';
+  /** With a provider that compacts and a store for outputs, instead of `replies`. */
+  compacts?: true;
   /** On a server that suggests continue-as-new early. */
   short?: true;
 }
@@ -139,6 +143,12 @@ function readOn({ messages }: ScriptRequest): Reply {
   const read = messages.flatMap(({ content }) => (typeof content === 'string' ? (/^read (\d+)/.exec(content)?.[1] ?? []) : []));
   const next = Number(read.at(-1) ?? 0) + 1;
   return next <= 9 ? callTools([{ name: 'lengthy', args: { n: next }, id: `call_${next}` }]) : say('done');
+}
+
+/** The replies of a provider that compacts, in the run `left-to-the-provider`. */
+export function compactingReply({ n }: { n: number }): CompactingReply {
+  if (n > 3) return { says: 'done' };
+  return { ...(n === 2 && { compacts: 'Some was read.' }), calls: { name: 'lengthy', args: { n } } };
 }
 
 /** The reply of the run that a request belongs to. Requests for summaries all have the same. */
@@ -405,6 +415,7 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
     },
   },
   condensed: { agent: 'condensing', replies: readOn },
+  'left-to-the-provider': { agent: 'leaving', compacts: true, replies: readOn },
   waited: {
     short: true,
     replies: ({ turn }) =>

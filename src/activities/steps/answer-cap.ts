@@ -15,7 +15,7 @@ export function answerCap(cancelled: AbortSignal): AnswerCap {
   return {
     signal: AbortSignal.any([cancelled, controller.signal]),
     count(delta) {
-      if (delta.type === 'text') size += delta.text.length;
+      if (delta.type === 'text' || delta.type === 'compaction') size += delta.text.length;
       if (delta.type === 'tool-call') size += delta.arguments?.length ?? 0;
       if (size > bounds.answerBytes) controller.abort(Object.assign(new Error(words), { name: failureTypes.tooLarge }));
     },

@@ -1,7 +1,7 @@
 import type { ContextMeasure } from '../../core/context/budget';
 import { transcriptText } from '../../core/context/summary';
 import { defaultCharsPerToken, fixedTokensOf } from '../../core/context/tokens';
-import type { Message } from '../../core/message';
+import { type AnswerPart, compactionIn, type Message, noUsage } from '../../core/message';
 import { charactersOf } from '../../core/waste';
 import type { ModelAnswer } from '../../models/model';
 
@@ -27,11 +27,8 @@ export function measureContext(
 ): ContextMeasure {
   const charsPerToken = ratioOf(model, sent, answer);
   const tokens = (chars: number) => Math.ceil(chars / charsPerToken);
-  const { inputTokens, outputTokens } = answer.usage;
-  const input = inputTokens || tokens(charsIn(sent)) + fixedTokensOf(sent.messages);
-  const output = outputTokens || tokens(charactersOf([{ id: '', role: 'assistant', content: answer.parts, attempt: 1 }]));
   return {
-    usedTokens: input + output,
+    usedTokens: usedTokens(sent, answer, tokens),
     ...window,
     instructionTokens: tokens(sent.instructions.length),
     toolTokens: tokens(sent.tools.length),
@@ -39,14 +36,32 @@ export function measureContext(
   };
 }
 
+function usedTokens(sent: Sent, { parts, usage, usageAfterCompaction }: ModelAnswer, tokens: (chars: number) => number): number {
+  const isCompacted = compactionIn(parts) !== undefined;
+  // What a compaction replaced is in the counts of the call but not in the next request.
+  const { inputTokens, outputTokens } = isCompacted ? (usageAfterCompaction ?? noUsage) : usage;
+  const asked = isCompacted ? { ...sent, messages: [] } : sent;
+  const input = inputTokens || tokens(charsIn(asked)) + fixedTokensOf(asked.messages);
+  return (
+    input + (outputTokens || tokens(charactersOf([{ id: '', role: 'assistant', content: parts, attempt: 1 }]) + opaqueCompaction(parts)))
+  );
+}
+
+/** Characters of a compaction that only the provider can read. They stand for about as many characters of text. */
+function opaqueCompaction(parts: readonly AnswerPart[]): number {
+  const compaction = parts.findLast((part) => part.type === 'compaction' && part.text === '');
+  return compaction?.opaque === undefined ? 0 : JSON.stringify(compaction.opaque).length;
+}
+
 function charsIn({ instructions, tools, messages }: Sent): number {
   return instructions.length + tools.length + charactersOf(messages);
 }
 
 /** Characters per token: of this request if the provider counted its tokens, otherwise estimated from its texts. */
-function ratioOf(model: string, sent: Sent, { usage }: ModelAnswer): number {
+function ratioOf(model: string, sent: Sent, { usage, parts }: ModelAnswer): number {
   const chars = charsIn(sent);
-  const counted = usage.inputTokens - fixedTokensOf(sent.messages);
+  // Providers don't count the input of a compaction like that of an answer.
+  const counted = compactionIn(parts) ? 0 : usage.inputTokens - fixedTokensOf(sent.messages);
   if (chars >= leastChars && counted > 0) return Math.min(mostRatio, Math.max(leastRatio, chars / counted));
   const text = [sent.instructions, sent.tools, transcriptText(sent.messages)].join('\n');
   return text.length / countTokens(text, model);

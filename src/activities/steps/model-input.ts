@@ -3,7 +3,7 @@ import type { Agent } from '../../agents/define-agent';
 import { type CallModelRequest, failureTypes, type SummaryRequest } from '../../contract/activities';
 import type { ModelSettings } from '../../core/agent';
 import { type ContextMeasure, defaultReserve } from '../../core/context/budget';
-import type { Message } from '../../core/message';
+import { compactionIn, type Message } from '../../core/message';
 import type { ModelAnswer, ModelRequest } from '../../models/model';
 import { traitsOf } from '../../models/openai-responses/model-traits';
 import { forModel } from '../../models/own-data';
@@ -14,7 +14,7 @@ import { countTokens, measureContext } from './measure-context';
 import { summaryInput } from './summary-input';
 
 /** What one model call sends. */
-export interface ModelInput extends Pick<ModelRequest, 'instructions' | 'messages' | 'tools' | 'settings'> {
+export interface ModelInput extends Pick<ModelRequest, 'instructions' | 'messages' | 'tools' | 'settings' | 'compaction'> {
   /** Whether the answer joins the transcript. Otherwise it is a closing text or a summary. */
   isTurn: boolean;
   to: ResolvedModel;
@@ -41,19 +41,43 @@ export function modelInput(
     const input = summaryInput(messages, summary, { id, windowTokens: window.windowTokens, wanted: agent.context?.prompt });
     return { ...aside, messages: input, settings: summarySettings(settings, summary, to.model) };
   }
-  const told = { provider: to.providerName, family: to.family, tellOtherReasoning: settings.otherReasoning === 'text' };
-  const seen = forModel(messages, told, deps.models);
+  const asked = {
+    provider: to.providerName,
+    family: to.family,
+    tellOtherReasoning: settings.otherReasoning === 'text',
+    readsCompactions: to.provider.compactsFrom?.(to.model) !== undefined,
+  };
+  const seen = forModel(messages, asked, deps.models);
   if (closing) return { ...aside, messages: [...seen, { id, role: 'user', content: closing.prompt }], settings };
   const { toolChoice } = settings;
   const forced = typeof toolChoice === 'object' ? toolChoice.tool : undefined;
   const tools = toolbox.specs(request.extraTools, { loaded: request.loadedTools, forced });
   mustFit(agent.name, { instructions, tools }, to.model, window);
-  return { instructions, messages: seen, tools, settings, isTurn: true, to, window };
+  const compaction = compactionBy(to, agent, window);
+  return { instructions, messages: seen, tools, settings, isTurn: true, to, window, ...(compaction && { compaction }) };
 }
 
 /** Measures how full the model's window was at a call. */
-export function contextOf({ instructions, tools, messages, to, window }: ModelInput, answer: ModelAnswer): ContextMeasure {
-  return measureContext(to.model, { instructions, tools: tools.length > 0 ? JSON.stringify(tools) : '', messages }, answer, window);
+export function contextOf({ instructions, tools, messages, to, window, compaction }: ModelInput, answer: ModelAnswer): ContextMeasure {
+  const sent = { instructions, tools: tools.length > 0 ? JSON.stringify(tools) : '', messages };
+  const measure = measureContext(to.model, sent, answer, window);
+  if (!compaction) return measure;
+  const missed = answer.usage.inputTokens > compaction.atTokens && !compactionIn(answer.parts);
+  return { ...measure, compactsAt: compaction.atTokens, ...(missed && { uncompacted: true }) };
+}
+
+/** Where the window is not known. */
+const usualCompactionTokens = 150_000;
+
+/** When the provider is to compact the conversation; undefined if the agent doesn't want that, or if the provider can't for this model and window. */
+function compactionBy({ provider, model }: ResolvedModel, { context }: Agent, window: Window): ModelRequest['compaction'] {
+  const least = provider.compactsFrom?.(model);
+  if (least === undefined || context?.compaction !== 'provider' || !context.auto) return undefined;
+  const { windowTokens, reserveTokens = 0 } = window;
+  const room = windowTokens === undefined ? Number.POSITIVE_INFINITY : windowTokens - reserveTokens;
+  if (room < least) return undefined;
+  const wanted = windowTokens === undefined ? usualCompactionTokens : Math.floor(room * context.compactAt);
+  return { atTokens: Math.max(least, wanted), ...(context.prompt !== undefined && { prompt: context.prompt }) };
 }
 
 function windowOf({ prices }: ActivityDependencies, { context }: Agent, to: ResolvedModel, settings: ModelSettings): Window {

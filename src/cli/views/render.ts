@@ -119,7 +119,11 @@ const shown: Shown = {
   'thread.context.compaction.started': (_, state) => line(state, state.options.paint.dim('summarizing older context …')),
   'thread.context.kept': ({ failed }, state) =>
     line(state, state.options.paint.dim(failed ? `the context was not compacted: ${failed}` : 'nothing of the context could be compacted')),
-  'thread.context.compacted': ({ droppedMessages, prunedOutputs, summary }, state) => {
+  'thread.context.compacted': ({ droppedMessages, prunedOutputs, summary, compactedBy }, state) => {
+    if (compactedBy !== undefined) {
+      const words = styled`older context was compacted by the provider of ${compactedBy}: ${count(droppedMessages, 'message')} replaced`;
+      return line(state, state.options.paint.dim(words));
+    }
     const dropped = `${count(droppedMessages, 'message')} ${summary ? 'replaced by a summary' : 'dropped'}`;
     return line(state, state.options.paint.dim(`older context was compacted: ${count(prunedOutputs, 'output')} shortened, ${dropped}`));
   },

@@ -17,6 +17,10 @@ export interface ContextMeasure {
   toolTokens: number;
   /** Characters per token, to estimate what is added until the next call. */
   charsPerToken: number;
+  /** The provider was asked to compact the conversation itself above so many input tokens. */
+  compactsAt?: number;
+  /** It did not, although there were more. */
+  uncompacted?: true;
 }
 
 /** The reserve for answers whose maximum length is not known. */
@@ -102,7 +106,14 @@ function hasManyMessages({ messages }: ThreadState): boolean {
 /** Whether the transcript is to be shortened before the next model call without a request. */
 export function isNearlyFull(state: ThreadState): boolean {
   const policy = state.facts?.context;
-  return policy?.auto === true && isOverfull(state, policy);
+  if (!policy?.auto) return false;
+  return isLeftToProvider(state) ? roomOf(state) !== undefined && hasManyMessages(state) : isOverfull(state, policy);
+}
+
+/** Whether the last model compacts the conversation itself, as far as is known. */
+export function isLeftToProvider({ facts, context }: ThreadState): boolean {
+  const { compactsAt, uncompacted } = context?.measured ?? {};
+  return facts?.context?.compaction === 'provider' && compactsAt !== undefined && !uncompacted;
 }
 
 /** The share of the room that a summary must free. With less, the next one would follow too soon. */

@@ -74,21 +74,29 @@ export interface SummaryNotes {
 }
 
 /** The message that replaces the summarized ones. */
-export function summaryMessage(
-  id: string,
-  { text, retained }: Summary,
-  { background = [], archives = [], plan }: SummaryNotes = {},
-): UserMessage {
+export function summaryMessage(id: string, summary: Summary, notes: SummaryNotes = {}): UserMessage {
+  const content = [handoff, ...sectionsOf(summary, notes)].join('\n\n');
+  return { id, role: 'user', content, origin: 'engine', summary: true };
+}
+
+const repeated =
+  'The conversation before the compaction above was too long to be kept. The messages directly after this note are the first one of the conversation and those that the current work began with, once more and word for word. They are not new: what was done about them is done.';
+
+/** What a model that reads its provider's compaction gets in addition to it. `repeats`: the ids of the messages that it gets once more. */
+export function compactionNote(id: string, retained: string[], notes: SummaryNotes, repeats: string[]): UserMessage {
+  const content = [repeated, ...sectionsOf({ text: '', retained }, notes)].join('\n\n');
+  return { id, role: 'user', content, origin: 'engine', summary: true, repeats };
+}
+
+function sectionsOf({ text, retained }: Summary, { background = [], archives = [], plan }: SummaryNotes): string[] {
   const running = background.map(({ id: call, name }) => `${name} (${call})`).join(', ');
-  const sections = [
-    handoff,
+  return [
     ...(retained.length > 0 ? [`<retain>\n${retained.map((fact) => `- ${fact}`).join('\n')}\n</retain>`] : []),
     ...(text === '' ? [] : [`<summary>\n${text}\n</summary>`]),
     ...(plan === undefined ? [] : [`<plan>\n${plan}\n</plan>`]),
     ...(archives.length === 0 ? [] : [whereArchived(archives)]),
     ...(running === '' ? [] : [`Still running in the background; their results will come as messages: ${excerpt(running, 2_000)}`]),
   ];
-  return { id, role: 'user', content: sections.join('\n\n'), origin: 'engine', summary: true };
 }
 
 function whereArchived(archives: readonly string[]): string {
@@ -116,7 +124,15 @@ export function withSummary({ head, tail }: Division, summary: UserMessage): Mes
 
 /** Writes messages as text, for a model that summarizes them: any model can read it, whoever wrote them and whatever tools they call. */
 export function transcriptText(messages: readonly Message[]): string {
-  return messages.map(messageText).join('\n\n');
+  return messages
+    .filter((message) => !isNote(message))
+    .map(messageText)
+    .join('\n\n');
+}
+
+/** A note with a provider's compaction is about other messages. */
+function isNote(message: Message): boolean {
+  return message.role === 'user' && message.repeats !== undefined;
 }
 
 function messageText(message: Message): string {

@@ -1,6 +1,15 @@
 import type { Message } from '../message';
 import type { ThreadState } from '../state';
-import { charsPerTokenOf, contextLeftPercent, isOverfull, isWorthSummary, sizesOf, thresholdOf, usedTokens } from './budget';
+import {
+  charsPerTokenOf,
+  contextLeftPercent,
+  isLeftToProvider,
+  isOverfull,
+  isWorthSummary,
+  sizesOf,
+  thresholdOf,
+  usedTokens,
+} from './budget';
 import { divide, pruneOutputs } from './shorten';
 import { tokensOf } from './tokens';
 
@@ -37,17 +46,23 @@ export interface ContextParts {
 
 export function contextView(state: ThreadState): ContextView {
   const { windowTokens = null, reserveTokens = null } = state.context?.measured ?? {};
-  const policy = state.facts?.context;
   const used = usedTokens(state);
   return {
     usedTokens: used,
     windowTokens,
     reserveTokens,
     leftPercent: contextLeft(state),
-    compactAtTokens: policy?.auto && windowTokens !== null ? Math.floor(thresholdOf(state, policy)) : null,
+    compactAtTokens: compactAt(state),
     parts: partsOf(state),
     next: nextOf(state),
   };
+}
+
+function compactAt(state: ThreadState): number | null {
+  const { windowTokens, compactsAt } = state.context?.measured ?? {};
+  const policy = state.facts?.context;
+  if (isLeftToProvider(state)) return compactsAt ?? null;
+  return policy?.auto && windowTokens !== undefined ? Math.floor(thresholdOf(state, policy)) : null;
 }
 
 /** The share of the model's window that is left, in percent; null before the first answer, and if the window is not known. */

@@ -65,6 +65,7 @@ function toPrompt(part: Exclude<AnswerPart, HostedToolPart>, { version, provider
       return [{ type: 'file', data: fileData(data?.data ?? new URL(part.url), version), mediaType, ...options }];
     }
     case 'source':
+    case 'compaction':
       return [];
   }
 }

@@ -4,7 +4,7 @@ import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
 import { secretsOf } from '../wire/secrets';
 import { thinkingFields, traitsOf } from './model-traits';
-import { encodeRequest } from './request';
+import { betasOf, encodeRequest } from './request';
 import { foldStream } from './stream';
 
 export interface AnthropicOptions extends Patience {
@@ -17,6 +17,9 @@ export interface AnthropicOptions extends Patience {
   /** Whether to set cache breakpoints, so that the next request reads the common prefix from the cache. Default `true`. */
   caching?: boolean;
 }
+
+/** The API rejects a lower trigger. */
+const leastCompactedTokens = 50_000;
 
 const ownAddress = 'https://api.anthropic.com';
 const variables = { key: 'ANTHROPIC_API_KEY', baseUrl: 'ANTHROPIC_BASE_URL' };
@@ -32,6 +35,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     family: () => 'claude',
     // Each request states a maximum, and the API rejects a request if both together exceed the window.
     answerTokens: (model, settings) => thinkingFields(traitsOf(model), settings).max_tokens,
+    compactsFrom: (model) => (traitsOf(model).compacts ? leastCompactedTokens : undefined),
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       ready ??= connect(options);
@@ -42,12 +46,17 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
         fold: foldStream(onDelta),
         send(line) {
           const body = encodeRequest(request, { caching: options.caching ?? true });
-          const headers = { 'content-type': 'application/json' };
+          const headers = { 'content-type': 'application/json', ...betasOf(request, betaIn(options.headers)) };
           return client.post('/v1/messages', { body, headers, stream: true, signal: line }).asResponse();
         },
       });
     },
   };
+}
+
+/** A header of one request replaces that of all requests, and the names of headers have no case. */
+function betaIn(headers: Record<string, string> = {}): string | undefined {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === 'anthropic-beta')?.[1];
 }
 
 function connect(options: AnthropicOptions): { client: Anthropic; host: string } {

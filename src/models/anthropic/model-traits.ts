@@ -8,6 +8,8 @@ export interface ModelTraits {
   thinking: 'budget' | 'adaptive' | 'none';
   /** Whether the API enforces a JSON schema for the answer. */
   structuredOutput: boolean;
+  /** Whether the API compacts the model's conversations. */
+  compacts?: true;
 }
 
 /** Oldest first; the first match counts. */
@@ -22,7 +24,7 @@ const known: [RegExp, ModelTraits][] = [
 
 export function traitsOf(model: string): ModelTraits {
   const found = known.find(([pattern]) => pattern.test(model));
-  return found ? found[1] : { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true };
+  return found ? found[1] : { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true, compacts: true };
 }
 
 /** Thinking budgets, in tokens. */

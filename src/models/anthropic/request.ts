@@ -5,6 +5,7 @@ import { isObject, type JsonObject, parseObject } from '../../core/json';
 import {
   type AnswerPart,
   type Content,
+  compactionIn,
   type FilePart,
   fileWords,
   type ImagePart,
@@ -39,7 +40,7 @@ export function encodeRequest(request: ModelRequest, { caching }: { caching: boo
   return Buffer.concat([Buffer.from('{"messages":['), ...joined(pieces), Buffer.from(`],${JSON.stringify(fields).slice(1)}`)]);
 }
 
-function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer }: ModelRequest, caching: boolean): object {
+function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer, compaction }: ModelRequest, caching: boolean): object {
   const traits = traitsOf(model);
   const choice = toToolChoice(settings.toolChoice);
   // The API rejects thinking together with a forced tool call.
@@ -67,9 +68,28 @@ function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answ
     ...(Object.keys(output).length > 0 && { output_config: output }),
     // The API rejects a temperature together with thinking.
     ...(settings.temperature !== undefined && !thinks && { temperature: settings.temperature }),
+    ...(compaction && { context_management: { edits: [toEdit(compaction)] } }),
     ...settings.providerOptions,
   };
   return { ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)), stream: true };
+}
+
+const compactionBeta = 'compact-2026-01-12';
+
+/** The beta headers of a request: the API accepts compactions, in either direction, only with one. `given`: those of the provider's options. */
+export function betasOf({ compaction, messages }: ModelRequest, given: string | undefined): { 'anthropic-beta'?: string } {
+  const isNeeded = compaction || messages.some((message) => message.role === 'assistant' && compactionIn(message.content));
+  const betas = (given ?? '').split(',').map((beta) => beta.trim());
+  return isNeeded ? { 'anthropic-beta': [...new Set([...betas, compactionBeta])].filter((beta) => beta !== '').join(',') } : {};
+}
+
+function toEdit({ atTokens, prompt }: NonNullable<ModelRequest['compaction']>): Anthropic.Beta.BetaCompact20260112Edit {
+  return {
+    type: 'compact_20260112',
+    trigger: { type: 'input_tokens', value: atTokens },
+    // They replace the API's own prompt, which asks for these tags.
+    ...(prompt !== undefined && { instructions: `${prompt.trim()}\nWrap your summary in a <summary></summary> block.` }),
+  };
 }
 
 function answerPrompt(schema: JsonObject): string {
@@ -299,6 +319,9 @@ function partBlocks(part: Exclude<AnswerPart, { type: 'hosted-tool' }>): Block[]
     case 'image':
     case 'file':
       return [{ type: 'text', text: `[${part.type === 'image' ? 'Image' : fileWords(part)}]` }];
+    case 'compaction':
+      // The API rejects an empty one. Its type is only among those of the beta.
+      return part.text === '' ? [] : [{ ...opaque, type: 'compaction', content: part.text } as unknown as Block];
     case 'source':
       return [];
   }

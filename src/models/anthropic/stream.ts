@@ -1,6 +1,6 @@
 import { bounds } from '../../core/bounds';
-import { isDeepJson, isObject, type Json, parseObject } from '../../core/json';
-import { type AnswerPart, type FinishReason, type HostedToolPart, noUsage, type Usage } from '../../core/message';
+import { isDeepJson, isObject, type Json, type JsonObject, parseObject } from '../../core/json';
+import { type AnswerPart, addUsage, type FinishReason, type HostedToolPart, noUsage, type Usage } from '../../core/message';
 import type { ModelAnswer, ModelDelta } from '../model';
 import type { StreamFold } from '../wire/call';
 import { factsOfBody, Trouble } from '../wire/failure';
@@ -14,6 +14,8 @@ interface Draft {
   signature: string[];
   json: string[];
   citations: Json[];
+  /** For a compaction: its fields besides the summary. */
+  extra?: JsonObject;
   /** For a tool call: its index among the calls. */
   call: number;
 }
@@ -99,6 +101,7 @@ export function foldStream(onDelta: (delta: ModelDelta) => void = () => {}): Str
     }
     if (typeof block.text === 'string') addText(draft, block.text);
     if (typeof block.thinking === 'string') addThought(draft, block.thinking);
+    if (block.type === 'compaction') addCompaction(draft, block);
     if (Array.isArray(block.citations)) for (const citation of block.citations) addCitation(draft, citation);
     if (isResult(block) || block.type === 'redacted_thinking') addOpaque(JSON.stringify(block).length);
   }
@@ -116,6 +119,8 @@ export function foldStream(onDelta: (delta: ModelDelta) => void = () => {}): Str
         return addOpaque(textIn(delta.signature).length);
       case 'citations_delta':
         return addCitation(draft, delta.citation);
+      case 'compaction_delta':
+        return addCompaction(draft, delta);
       case 'input_json_delta': {
         const piece = textIn(delta.partial_json);
         if (piece === '') return;
@@ -151,6 +156,18 @@ export function foldStream(onDelta: (delta: ModelDelta) => void = () => {}): Str
     if (reasoning > bounds.reasoningChars) throw new LimitExceeded('its reasoning', bounds.reasoningChars, 'characters');
   }
 
+  /** What the API adds to the summary, such as a signature, goes back with it. */
+  function addCompaction(draft: Draft, { type: _, content, ...rest }: Record<string, unknown>): void {
+    const kept = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null && value !== undefined));
+    draft.extra = { ...draft.extra, ...(kept as JsonObject) };
+    if (Object.keys(kept).length > 0) addOpaque(JSON.stringify(kept).length);
+    const text = textIn(content);
+    if (text === '') return;
+    draft.text.push(text);
+    onDelta({ type: 'compaction', text });
+    grow(text.length);
+  }
+
   function addCitation(draft: Draft, citation: unknown): void {
     if (!isObject(citation)) return;
     // The API sends this field, but rejects it in a request.
@@ -175,14 +192,17 @@ export function foldStream(onDelta: (delta: ModelDelta) => void = () => {}): Str
     }
     const finishReason = toFinishReason(stopReason);
     const parts = partsOf([...drafts.entries()].sort(([a], [b]) => a - b).map(([, draft]) => draft));
-    const isSilent = parts.every((part) => part.type === 'reasoning' || ('text' in part && part.text === ''));
+    const isSilent = parts.every((part) => silent.includes(part.type) || ('text' in part && part.text === ''));
     // An empty answer is valid if it was cut off by a limit or a filter, or interrupted; a retry would have the same result.
     if (isSilent && !['length', 'content_filter', 'pause'].includes(finishReason)) throw new Trouble({ kind: 'empty' });
-    return { parts, finishReason, usage: toUsage(usage) };
+    return { parts, finishReason, ...usageOf(usage) };
   }
 
   return { event, count: () => count, isDone: () => done, isFinished: () => stopReason !== undefined, answer };
 }
+
+/** Parts that are no answer if no other follows. */
+const silent: readonly AnswerPart['type'][] = ['reasoning', 'compaction'];
 
 /**
  * The blocks of a hosted tool. `behind`: the id of the hosted call after whose result this result came. Without `use`, it is the result of a
@@ -211,6 +231,10 @@ function partsOf(drafts: readonly Draft[]): AnswerPart[] {
         break;
       case 'redacted_thinking':
         parts.push({ type: 'reasoning', text: '', opaque: { redacted: textIn(block.data) } });
+        break;
+      // The API could not make a summary: it ignores such a block.
+      case 'compaction':
+        if (text.trim() !== '') parts.push({ type: 'compaction', text, opaque: draft.extra ?? {} });
         break;
       case 'tool_use':
         parts.push({ type: 'tool-call', id: textIn(block.id), name: textIn(block.name), arguments: argumentsOf(draft) });
@@ -275,10 +299,29 @@ function toFinishReason(reason: string | undefined): FinishReason {
     case 'refusal':
       return 'content_filter';
     case 'pause_turn':
+    // After `pause_after_compaction`.
+    case 'compaction':
       return 'pause';
     default:
       return 'unknown';
   }
+}
+
+/**
+ * The usage of the answer alone does not include that of a compaction. What the iterations of hosted tools and of the compaction took is listed, and
+ * the last iteration of the answer has what is left in the window.
+ */
+function usageOf(usage: Record<string, unknown>): Pick<ModelAnswer, 'usage' | 'usageAfterCompaction'> {
+  const iterations = Array.isArray(usage.iterations) ? usage.iterations.filter(isObject) : [];
+  const own = iterations.filter(({ type }) => type === 'message');
+  const compactions = iterations.filter(({ type }) => type === 'compaction');
+  if (compactions.length === 0) return { usage: toUsage(usage) };
+  const { reasoningTokens } = toUsage(usage);
+  const last = own.at(-1);
+  return {
+    usage: { ...[...own, ...compactions].map(toUsage).reduce(addUsage, noUsage), reasoningTokens },
+    ...(last && { usageAfterCompaction: toUsage(last) }),
+  };
 }
 
 /** The API counts cache reads and cache writes separately from the input. */

@@ -209,6 +209,7 @@ function answerPart(part: AnswerPart): RequestPart[] {
     case 'file':
       return [{ ...(/^data:/i.test(part.url) ? filePart(part) : { text: fileWords(part) }), ...signed }];
     case 'source':
+    case 'compaction':
       return [];
   }
 }

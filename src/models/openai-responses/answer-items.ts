@@ -66,6 +66,8 @@ function draftOf(part: Exclude<AnswerPart, { type: 'source' }>, results: Readonl
       if (item && clientCallOf(item)) return { item: { ...item, call_id } };
       return { item: { type: 'function_call', ...item, call_id, name: plainName(name), arguments: replayable(args) } };
     }
+    case 'compaction':
+      return item ? { item } : {};
     case 'hosted-tool':
       return item && (!needsResult(item) || results.has(textIn(item.call_id))) ? { item } : {};
     case 'image': {

@@ -11,7 +11,7 @@ export type ItemOpaque = { item: Json; before?: string };
 export type MessageOpaque = { message: Json; piece: number; annotations?: Json };
 
 /** Items that are sent back to the model and not shown to people. */
-const silent = ['mcp_list_tools', 'compaction', 'additional_tools', 'shell_call_output', 'tool_search_output', 'program_output'];
+const silent = ['mcp_list_tools', 'additional_tools', 'shell_call_output', 'tool_search_output', 'program_output'];
 /** Items of hosted tools that the API accepts in the input. */
 const hosted = [
   'web_search_call',
@@ -45,6 +45,8 @@ function partsOfItem(item: Item, next: Item | undefined, items: readonly Item[],
       const id = textIn(call_id) || textIn(rest.id);
       return [{ type: 'tool-call', id, name: textIn(name), arguments: argumentsText(args), opaque: { item: rest as Json } }];
     }
+    case 'compaction':
+      return compactionPart(withoutNulls(item) as Json);
     case 'image_generation_call':
       return imageParts(item);
     default:
@@ -58,6 +60,14 @@ function partsOfItem(item: Item, next: Item | undefined, items: readonly Item[],
   if (hosted.includes(type)) return [{ ...readablePart(item, result), opaque: { item: item as Json } }];
   // An item type added to the API later; whether the API accepts it in the input is not known.
   return type.endsWith('_call') ? [readablePart(item, result)] : [];
+}
+
+/** The size above which a compaction is dropped, as if there were none: the answer would fail, and the thread would carry it along. */
+const longestCompaction = bounds.opaqueChars / 2;
+
+/** Only the API can read it. */
+function compactionPart(item: Json): AnswerPart[] {
+  return JSON.stringify(item).length > longestCompaction ? [] : [{ type: 'compaction', text: '', opaque: { item } }];
 }
 
 function isResultOf(one: Item, { call_id }: Item): boolean {

@@ -8,6 +8,9 @@ import { foldStream } from './stream';
 /** `baseUrl`: any server that implements the Responses API; usually ends in `/v1`. */
 export type OpenAiResponsesOptions = OpenAiOptions;
 
+/** The API rejects a lower threshold. */
+const leastCompactedTokens = 1_000;
+
 /**
  * Creates a provider for the Responses API, of OpenAI or any compatible server. Each call is one streamed HTTP request, without retries.
  * The server stores nothing: each request carries the whole conversation, including encrypted reasoning.
@@ -17,6 +20,7 @@ export function openAiResponses(options: OpenAiResponsesOptions = {}): ModelProv
   return {
     // A snapshot and its alias are one model. The API doesn't document whether other models read its reasoning, and rejects what it can't read.
     family: (model) => model.replace(/-\d{4}-\d{2}-\d{2}$/, ''),
+    compactsFrom: () => leastCompactedTokens,
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       ready ??= connect(options);

@@ -7,7 +7,9 @@ export function toFinishReason({ status, incomplete_details: details }: Item, pa
   if (reason === 'max_output_tokens' || reason === 'max_tokens' || reason === 'length') return 'length';
   if (reason === 'content_filter') return 'content_filter';
   if (status === 'incomplete' || textIn(reason) !== '') return 'unknown';
-  return parts.some(({ type }) => type === 'tool-call') ? 'tool_calls' : 'stop';
+  if (parts.some(({ type }) => type === 'tool-call')) return 'tool_calls';
+  const hasCompaction = parts.some(({ type }) => type === 'compaction');
+  return hasCompaction && parts.every(({ type }) => type === 'compaction' || type === 'reasoning') ? 'pause' : 'stop';
 }
 
 export function toUsage(usage: Item): Usage {

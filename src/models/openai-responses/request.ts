@@ -29,7 +29,7 @@ export function encodeRequest(request: ModelRequest): Uint8Array {
 
 const comma = Buffer.from(',');
 
-function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer, cacheKey }: ModelRequest): object {
+function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer, compaction, cacheKey }: ModelRequest): object {
   const { reasons, takesTemperature } = traitsOf(model, settings);
   const { reasoningEffort: effort, toolChoice, temperature, maxTokens } = settings;
   const include = [...(reasons ? ['reasoning.encrypted_content'] : []), ...includesOf(hostedTools)];
@@ -57,6 +57,7 @@ function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answ
     ...(maxTokens !== undefined && { max_output_tokens: maxTokens }),
     ...(include.length > 0 && { include }),
     ...(cacheKey && { prompt_cache_key: cacheKey }),
+    ...(compaction && { context_management: [{ type: 'compaction', compact_threshold: compaction.atTokens }] }),
     store: false,
     ...settings.providerOptions,
   };

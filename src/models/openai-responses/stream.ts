@@ -194,8 +194,8 @@ export function foldStream(toolNames: readonly string[], onDelta: (delta: ModelD
     kept(size.said - said, size.opaque - opaque);
     const finishReason = toFinishReason(end, parts);
     const isSilent = parts.every((part) => part.type === 'reasoning' || ('text' in part && part.text === ''));
-    // An empty answer is valid if it was cut off by a limit or a filter; a retry would have the same result.
-    if (isSilent && finishReason !== 'length' && finishReason !== 'content_filter') throw new Trouble({ kind: 'empty' });
+    // An empty answer is valid if it was cut off by a limit or a filter, or only compacts; a retry would have the same result.
+    if (isSilent && !['length', 'content_filter', 'pause'].includes(finishReason)) throw new Trouble({ kind: 'empty' });
     return { parts, finishReason, usage: toUsage(isObject(end.usage) ? end.usage : {}) };
   }
 
