@@ -52,7 +52,7 @@ describe('a command in the sandbox', () => {
     const words = (sandbox: ShellOptions['sandbox']) => createShell({ sandbox }).description.split('carry over.')[1];
     expect(words('off')).toBe('');
     expect(words('auto')).toBe(
-      ' Commands run in a sandbox: they have no network; only changes in the workspace last, and /tmp and the home folder are empty for each command.',
+      ' Commands run in a sandbox: they have no network and do not reach servers of other commands; only changes in the workspace last, and /tmp and the home folder are empty for each command.',
     );
     expect(words({ network: true })).not.toContain('network');
   });
@@ -198,6 +198,18 @@ describe('the paths of the setting', () => {
     expect(await sh(`echo new > ${cache}/file; echo x > ${cache}/link/code`)).toMatch(/^\/bin\/bash:[\s\S]*Read-only/);
     expect(await readFile(join(cache, 'file'), 'utf8')).toBe('new\n');
     expect(await inWorkspace('.env')).toBe('KEY=1');
+  });
+
+  testInSandbox('can show the whole machine, but never the processes of the worker and the home folder', async () => {
+    const outside = await newFolder();
+    await writeFile(join(outside, 'secret'), 'seen');
+    const sh = (command: string) => confined(command, {}, { readOnly: ['/', '/proc', '/dev', outside] });
+    expect(await sh(`cat ${outside}/secret; ls -d /var/lib`)).toBe('seen/var/lib');
+    expect(await sh(`cat /proc/[0-9]*/cmdline | tr "\\0" " "`)).not.toContain('jest');
+    expect(
+      await sh('ls -A ~ | grep -vE "^[.](gitconfig|config)$" | wc -l; ls -A /tmp | grep -c longhaul-tasks; ls /dev | grep -c "^vda"'),
+    ).toMatch(/^0\n0\n0/);
+    expect(await sh('touch /var/lib/x')).toMatch(/Read-only/);
   });
 
   testInSandbox('keep a folder of the workspace as it is, and a link in its place shows nothing else', async () => {

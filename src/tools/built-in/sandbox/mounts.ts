@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { ownFolder } from '../../../core/own-folder';
@@ -12,7 +12,7 @@ import { openBelow } from './open-below';
 export type Mount =
   | { at: string; kind: 'read' | 'write'; from?: string; handle?: number }
   | { at: string; kind: 'empty'; permissions: '0700' | '1777' }
-  | { at: string; kind: 'hidden-folder' | 'hidden-file' }
+  | { at: string; kind: 'hidden-folder' | 'hidden-file' | 'processes' | 'devices' }
   | { at: string; kind: 'link'; to: string };
 
 /** Paths in addition to the usual ones, absolute. */
@@ -37,11 +37,10 @@ export function systemMounts(): Mount[] {
   const hasOwnHome = home !== sep && !system.some((folder) => isBelow(home, folder));
   return [
     ...system.flatMap(systemMount),
-    ...privatePathsIn('/etc').map(hidden),
+    ...privatePathsIn('/etc').flatMap(hidden),
     ...['/tmp', '/var/tmp'].map((at): Mount => ({ at, kind: 'empty', permissions: '1777' })),
     ...(hasOwnHome ? [{ at: home, kind: 'empty', permissions: '0700' } satisfies Mount] : []),
     ...ofHome.flatMap((name) => existing(join(home, name))),
-    ...nodeMounts(),
   ];
 }
 
@@ -64,12 +63,14 @@ export function workspaceMounts(workspace: string, { readOnly, writable, hidden:
   const roots = [workspace, ...others.map(({ at }) => at)];
   const rootOf = (path: string) => roots.find((root) => isBelow(path, root) && path !== root);
   return [
+    // A command may have replaced what is in a root by a link to something else.
+    ...nodeMounts().filter(({ at }) => rootOf(at) === undefined),
     ...readOnly.filter((path) => rootOf(path) === undefined).flatMap((path) => existing(path)),
     ...others,
     { at: workspace, kind: 'write' },
     ...roots.flatMap(gitMounts),
     ...readOnly.flatMap((path) => pinned(rootOf(path), path, 'read')),
-    ...[join(workspace, ownFolder), ...hiddenPaths].filter(exists).map(hidden),
+    ...[join(workspace, ownFolder), ...hiddenPaths].flatMap(hidden),
   ];
 }
 
@@ -79,7 +80,7 @@ export function workspaceMounts(workspace: string, { readOnly, writable, hidden:
  */
 function gitMounts(root: string): Mount[] {
   const git = basename(root) === '.git' ? root : join(root, '.git');
-  if (!lstatSync(git, { throwIfNoEntry: false })?.isDirectory()) return pinned(root, git, 'read');
+  if (!statOf(git)?.isDirectory()) return pinned(root, git, 'read');
   const kept = ['config', 'config.worktree', 'hooks'].flatMap((name) => pinned(root, join(git, name), 'read'));
   return git === root ? kept : [...pinned(root, git, 'write'), ...kept];
 }
@@ -99,7 +100,6 @@ export function argumentsOf(mounts: readonly Mount[], cwd: string): string[] {
   const sealed = inOrder.filter(({ kind }) => kind === 'hidden-folder').flatMap(({ at }) => ['--remount-ro', at]);
   let handles = firstHandle;
   return [
-    ...['--proc', '/proc', ...kernelSettings.flatMap((path) => ['--ro-bind-try', path, path]), '--dev', '/dev'],
     ...inOrder.flatMap((mount) => optionsOf(mount, () => String(handles++))),
     ...[...sealed, '--remount-ro', '/', '--chdir', cwd, '--'],
   ];
@@ -119,9 +119,16 @@ export function problemOfWorkspace(workspace: string): string | undefined {
 }
 
 function inPlace(mounts: readonly Mount[]): Mount[] {
-  const byPath = new Map(mounts.map((mount) => [mount.at, mount]));
+  // Those of the machine would show the worker's processes.
+  const kernel: Mount[] = [
+    { at: '/proc', kind: 'processes' },
+    { at: '/dev', kind: 'devices' },
+  ];
+  const byPath = new Map([...mounts, ...kernel].map((mount) => [mount.at, mount]));
+  // In the machine's own root, links are there already, and a folder that is missing can't be made.
+  const isMissing = ({ at, kind }: Mount) => byPath.has(sep) && (kind === 'link' || (kind === 'empty' && !statOf(at)));
   // A folder's path is the beginning of those in it, and so sorts before them.
-  return [...byPath.values()].sort((a, b) => (a.at < b.at ? -1 : 1));
+  return [...byPath.values()].filter((mount) => !isMissing(mount)).sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
 function optionsOf(mount: Mount, nextHandle: () => string): string[] {
@@ -138,13 +145,17 @@ function optionsOf(mount: Mount, nextHandle: () => string): string[] {
       return ['--tmpfs', at];
     case 'hidden-file':
       return ['--ro-bind', '/dev/null', at];
+    case 'processes':
+      return ['--proc', at, ...kernelSettings.flatMap((path) => ['--ro-bind-try', path, path])];
+    case 'devices':
+      return ['--dev', at];
     case 'link':
       return ['--symlink', mount.to, at];
   }
 }
 
 function systemMount(at: string): Mount[] {
-  const stat = lstatSync(at, { throwIfNoEntry: false });
+  const stat = statOf(at);
   if (!stat) return [];
   return [stat.isSymbolicLink() ? { at, kind: 'link', to: readlinkSync(at) } : { at, kind: 'read' }];
 }
@@ -158,24 +169,38 @@ function existing(at: string, kind: 'read' | 'write' = 'read'): { at: string; ki
   }
 }
 
-function exists(path: string): boolean {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && !stat.isSymbolicLink();
+/** Nothing for a link: what it leads to is hidden at its own path, if at all. */
+function hidden(at: string): Mount[] {
+  const stat = statOf(at);
+  if (!stat || stat.isSymbolicLink()) return [];
+  return [{ at, kind: stat.isDirectory() ? 'hidden-folder' : 'hidden-file' }];
 }
 
-function hidden(at: string): Mount {
-  return { at, kind: lstatSync(at).isDirectory() ? 'hidden-folder' : 'hidden-file' };
+/** `undefined` if there is nothing that this user could read. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 /** Passwords and private keys, which a worker that runs as root, or in a group of theirs, could read: what not everybody may read. */
 function privatePathsIn(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isSymbolicLink()) return [];
-    const mode = lstatSync(path, { throwIfNoEntry: false })?.mode;
-    if (mode === undefined) return [];
-    const forAll = entry.isDirectory() ? 0o005 : 0o004;
-    if ((mode & forAll) !== forAll) return [path];
-    return entry.isDirectory() ? privatePathsIn(path) : [];
+  return namesIn(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const stat = statOf(path);
+    if (!stat || stat.isSymbolicLink()) return [];
+    const forAll = stat.isDirectory() ? 0o005 : 0o004;
+    if ((stat.mode & forAll) !== forAll) return [path];
+    return stat.isDirectory() ? privatePathsIn(path) : [];
   });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

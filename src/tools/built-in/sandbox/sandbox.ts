@@ -76,7 +76,7 @@ export function withoutSandbox(problem = ''): string {
 /** What the model is told about its commands; empty without a sandbox. */
 export function sandboxWords(sandbox: Sandbox | undefined): string {
   if (!sandbox || sandbox.state === 'unused') return '';
-  const network = sandbox.network ? '' : 'they have no network; ';
+  const network = sandbox.network ? '' : 'they have no network and do not reach servers of other commands; ';
   return ` Commands run in a sandbox: ${network}only changes in the workspace last, and /tmp and the home folder are empty for each command.`;
 }
 
