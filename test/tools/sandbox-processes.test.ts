@@ -181,7 +181,8 @@ describe('where there can be no sandbox', () => {
       const { sandboxesOf } = require(${JSON.stringify(join(__dirname, '../../src/worker/sandboxes.ts'))});
       const { createCoder } = require(${JSON.stringify(join(__dirname, '../../src/agents/coder.ts'))});
       console.log(JSON.stringify(sandboxesOf([createCoder({ sandbox: 'auto' })])));
-      sandboxesOf([createCoder({ sandbox: 'required' })]);`);
+      const { createWorker } = require(${JSON.stringify(join(__dirname, '../../src/worker/create-worker.ts'))});
+      await createWorker({ agents: [createCoder({ sandbox: 'required' })], workspace: ${JSON.stringify(workspace)} });`);
     const why = 'bwrap does not work here: [^"]*[Nn]amespace[^"]*';
     const lines = out.split('\n');
     expect(lines[0]).toMatch(new RegExp(`^\\{"state":"missing","network":false,"confines":false,"problem":"${why}"\\}$`));

@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createShell, type ShellOptions } from '../../src/tools/built-in/shell';
 import { createPermissions, type PermissionMode } from '../../src/tools/permissions/permissions';
 import { createToolbox } from '../../src/tools/running/toolbox';
@@ -113,7 +113,7 @@ describe('a command in the sandbox', () => {
       expect(readFileSync(atHome, 'utf8')).toBe('a key');
       expect(await confined(`ls -A /tmp | wc -l; cat ~/${name}`)).toMatch(/^1\n.*No such file/);
       for (const path of ['/x', '/usr/x', '/etc/passwd', '/usr/bin/env', '/opt/x', '/var/x', '/proc/sys/kernel/core_pattern']) {
-        expect(await confined(`echo x >> ${path}`)).toMatch(/Read-only file system|Permission denied/);
+        expect(await confined(`: >> ${path}`)).toMatch(/Read-only file system|Permission denied/);
       }
       expect(await confined('echo kept > file; chmod 600 file; mv file other; mkdir d; ln -s other d/link; cat other')).toBe('kept');
       expect(await inWorkspace('other')).toBe('kept\n');
@@ -295,6 +295,31 @@ describe("the workspace's repository", () => {
     await symlink(join(outside, 'hooks'), join(workspace, '.git/hooks'));
     await symlink(join(outside, 'hooks/secret'), join(workspace, '.git/config'));
     expect(await confined('cat .git/hooks/secret .git/config')).toMatch(/No such file[\s\S]*No such file/);
+  });
+
+  testInSandbox('shows nothing else while another process replaces its folders by links', async () => {
+    const outside = await newFolder();
+    await writeFile(join(outside, 'secret'), 'a secret');
+    await mkdir(join(workspace, '.git/hooks'), { recursive: true });
+    const { root, git } = { root: JSON.stringify(workspace), git: JSON.stringify(`../../${basename(outside)}`) };
+    // As fast as a program can, for as long as the commands run.
+    const swaps = spawn(process.execPath, [
+      '-e',
+      `const fs = require('fs'), dir = ${root} + '/.git', hooks = dir + '/hooks';
+       fs.symlinkSync(${git}, dir + '/link');
+       for (;;) try {
+         fs.renameSync(hooks, dir + '/real'); fs.renameSync(dir + '/link', hooks);
+         fs.renameSync(hooks, dir + '/link'); fs.renameSync(dir + '/real', hooks);
+       } catch {}`,
+    ]);
+    try {
+      for (let round = 0; round < 40; round++) {
+        expect(await confined('cat .git/hooks/secret .git/*/secret; echo x > .git/hooks/written')).not.toContain('a secret');
+        expect(existsSync(join(outside, 'written'))).toBe(false);
+      }
+    } finally {
+      swaps.kill('SIGKILL');
+    }
   });
 
   testInSandbox('does not contain the files of longhaul for a command', async () => {
