@@ -30,8 +30,10 @@ export interface Config extends Record<Vendor, ProviderConfig> {
   drainMs?: number;
   /** `LLM_COST_LIMIT`: the cost limit of a run in US dollars, for agents that set none. 0 allows no cost at all. */
   costLimitUsd?: number;
-  /** `LONGHAUL_MODE`: what the built-in agent may do without asking: `minimal`, `trusted` or `full-access`. */
+  /** `LONGHAUL_MODE`: what the built-in agent may do without asking: `minimal`, `trusted`, `sandboxed` or `full-access`. */
   mode?: string;
+  /** `LONGHAUL_SANDBOX`: whether commands of the built-in agent run in a sandbox: `off`, `auto` or `required`. */
+  sandbox?: string;
   /** `LONGHAUL_PASS_ENV`: names of environment variables that are passed to commands of the built-in agent. */
   passEnv: string[];
 }
@@ -72,6 +74,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     agentsFile: read('LONGHAUL_AGENTS'),
     model: read('LONGHAUL_MODEL'),
     mode: read('LONGHAUL_MODE'),
+    sandbox: read('LONGHAUL_SANDBOX'),
     pricesFile: read('LONGHAUL_PRICES'),
     artifacts: read('LONGHAUL_ARTIFACTS'),
     signersFile: read('LONGHAUL_SIGNERS'),

@@ -1,10 +1,12 @@
 import type { Limits, ModelChoice, ModelSettings } from '../core/agent';
+import type { SandboxMode } from '../core/tool';
 import { applyPatch } from '../tools/built-in/apply-patch';
 import { editFile } from '../tools/built-in/edit';
 import { globFiles } from '../tools/built-in/glob';
 import { grepFiles } from '../tools/built-in/grep';
 import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
+import type { SandboxOptions } from '../tools/built-in/sandbox/sandbox';
 import type { ShellArguments } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
 import { createShellTools } from '../tools/built-in/tasks/shell-tools';
@@ -29,6 +31,8 @@ export interface CoderOptions {
   environment?: Environment;
   /** Approval of commands about which the permissions don't decide. Default `never`. */
   shellApproval?: ApprovalRule<ShellArguments>;
+  /** Whether its commands run in a sandbox. Default `off`. */
+  sandbox?: SandboxMode | SandboxOptions;
   /**
    * Which of its calls are refused, run immediately, or need approval. Default `createPermissions({ mode: 'minimal' })`: everything that does more
    * than read needs approval. With `createPermissions({})`, `shellApproval` decides.
@@ -50,7 +54,7 @@ When it is done, say in a few sentences what you changed, how you checked it, an
 
 /** Creates the built-in agent `coder`, which reads, writes and runs commands in one folder, with approval unless `permissions` allow a call. */
 export function createCoder(options: CoderOptions = {}): Agent {
-  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval } = options;
+  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, sandbox } = options;
   const { permissions = createPermissions({ mode: 'minimal' }) } = options;
   return defineAgent({
     name: 'coder',
@@ -58,7 +62,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
     instructions: async ({ workspace: folder }) =>
       [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
-      ...createShellTools({ environment, approval: shellApproval }),
+      ...createShellTools({ environment, approval: shellApproval, sandbox }),
       readFile,
       writeFile,
       editFile,

@@ -1,5 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { permissionModes } from '../core/tool';
+import { permissionModes, sandboxModes } from '../core/tool';
 import { checkBlank } from './commands/check-blank';
 import { addRequests, byOption, groupOption, person } from './commands/program-requests';
 import { exit, exitCodeOf, lineOf } from './exit';
@@ -63,6 +63,7 @@ function addProcesses(program: Command): void {
     .description('start a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
+    .addOption(sandboxOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option(
       '--data <folder>',
@@ -80,6 +81,7 @@ function addProcesses(program: Command): void {
     .description('run a worker, which runs agents; drains and ends on SIGTERM and Ctrl-C')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
+    .addOption(sandboxOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .action(async (options) => {
       const { worker }: typeof import('./commands/worker') = require('./commands/worker');
@@ -126,6 +128,7 @@ function addPolicy(program: Command): void {
       .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
       .option('--agent <name>', 'which of them, if there are several')
       .addOption(modeOption())
+      .addOption(sandboxOption())
       .option('--json', 'print JSON');
   whose(policy.command('test'))
     .description('say whether a shell command would run without approval, and why; nothing is run')
@@ -153,8 +156,15 @@ function addPolicy(program: Command): void {
 function modeOption(): Option {
   return new Option(
     '--mode <mode>',
-    'what the built-in coder may do without asking: minimal (read), trusted (also edit), full-access; default LONGHAUL_MODE, else minimal',
+    'what the built-in coder may do without asking: minimal (read), trusted (also edit), sandboxed (also commands in a sandbox without network), full-access; default LONGHAUL_MODE, else minimal',
   ).choices(permissionModes);
+}
+
+function sandboxOption(): Option {
+  return new Option(
+    '--sandbox <mode>',
+    'whether commands of the built-in coder run in a sandbox: off, auto (where it works), required; default LONGHAUL_SANDBOX, else off',
+  ).choices(sandboxModes);
 }
 
 function addRun(program: Command): void {

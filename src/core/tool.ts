@@ -103,10 +103,18 @@ export interface AskPolicy {
  * Which calls run without an approval, in addition to those that rules allow.
  * - `minimal`: tools and commands that read; a person is asked about everything else.
  * - `trusted`: also those that edit files, except git's own files.
+ * - `sandboxed`: also commands that run in a sandbox without network.
  * - `full-access`: everything that no deny rule blocks.
  */
 export type PermissionMode = (typeof permissionModes)[number];
-export const permissionModes = ['minimal', 'trusted', 'full-access'] as const;
+export const permissionModes = ['minimal', 'trusted', 'sandboxed', 'full-access'] as const;
+
+/**
+ * Whether commands run in a sandbox, in which they can't use the network, change only the workspace, and see of the machine only programs, libraries
+ * and their settings. `auto`: where it works. `required`: where it does not, no command runs.
+ */
+export type SandboxMode = (typeof sandboxModes)[number];
+export const sandboxModes = ['off', 'auto', 'required'] as const;
 
 /**
  * Matches calls of a tool: all of them, or those whose command begins with the words of `prefix` (with `exact`, equals them), or those whose `url` has

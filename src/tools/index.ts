@@ -6,6 +6,7 @@ export { globFiles } from './built-in/glob';
 export { grepFiles } from './built-in/grep';
 export { listDir } from './built-in/list-dir';
 export { readFile } from './built-in/read-file';
+export type { SandboxOptions } from './built-in/sandbox/sandbox';
 export type { ShellArguments, ShellOptions } from './built-in/shell';
 export { createShell } from './built-in/shell';
 export type { Environment } from './built-in/shell-environment';
@@ -20,6 +21,7 @@ export type {
   ApprovalPolicy,
   ApprovalRule,
   Arguments,
+  CommandSandbox,
   Dependencies,
   InputSchema,
   ProbeAnswer,

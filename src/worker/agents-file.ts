@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createCoder } from '../agents/coder';
 import type { Agent } from '../agents/define-agent';
-import { readConfig, readVariables, usableVendors, type Vendor } from '../config';
-import { type PermissionMode, permissionModes } from '../core/tool';
+import { type Config, readConfig, readVariables, usableVendors, type Vendor } from '../config';
+import { type PermissionMode, permissionModes, type SandboxMode, sandboxModes } from '../core/tool';
 import type { ModelProvider } from '../models/model';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { createPermissions } from '../tools/permissions/permissions';
@@ -20,29 +20,42 @@ export interface ConfiguredAgents {
   providers: Readonly<Record<string, ModelProvider>>;
 }
 
-/**
- * Returns the agents of `file`, by default those of the file that LONGHAUL_AGENTS names, or else the built-in coder. The coder uses the model of
- * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default LONGHAUL_MODE) is what the coder may do without asking; agents of a
- * file define that themselves.
- */
-export async function configuredAgents({
-  file,
-  mode,
-}: {
+export interface AgentChoice {
   file?: string | undefined;
   mode?: string | undefined;
-} = {}): Promise<ConfiguredAgents> {
+  sandbox?: string | undefined;
+}
+
+/**
+ * Returns the agents of `file`, by default those of the file that LONGHAUL_AGENTS names, or else the built-in coder. The coder uses the model of
+ * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default LONGHAUL_MODE) is what the coder may do without asking, and `sandbox`
+ * (default LONGHAUL_SANDBOX) whether its commands run in a sandbox; agents of a file define that themselves.
+ */
+export async function configuredAgents({ file, mode, sandbox }: AgentChoice = {}): Promise<ConfiguredAgents> {
   const config = readConfig();
-  const { agentsFile, mode: usual, passEnv } = config;
-  const named = file ?? agentsFile;
-  if (!named) {
-    const permissions = createPermissions({ mode: modeOf(mode ?? usual ?? 'minimal') });
-    const model = config.model ?? coderModels[usableVendors(config)[0] ?? 'openai'];
-    const coder = createCoder({ environment: readVariables(passEnv), permissions, model });
-    return { agents: [coder], dependencies: {}, providers: {} };
-  }
+  const named = file ?? config.agentsFile;
+  if (!named) return { agents: [configuredCoder(config, { mode, sandbox })], dependencies: {}, providers: {} };
   if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} define their own permissions.`);
+  // Unlike a mode, a sandbox that is not there leaves everything open, so the environment's is not ignored either.
+  const [asked, by] = sandbox === undefined ? [config.sandbox, 'LONGHAUL_SANDBOX'] : [sandbox, '--sandbox'];
+  if (asked !== undefined && sandboxOf(asked) !== 'off') {
+    throw new Error(`${by} is for the built-in coder; the agents of ${named} set the sandbox of their commands themselves.`);
+  }
   return loadAgents(named);
+}
+
+function configuredCoder(config: Config, choice: Pick<AgentChoice, 'mode' | 'sandbox'>): Agent {
+  const mode = modeOf(choice.mode ?? config.mode ?? 'minimal');
+  const sandbox = sandboxOf(choice.sandbox ?? config.sandbox ?? 'off');
+  if (mode === 'sandboxed' && sandbox === 'off') {
+    throw new Error('The mode is "sandboxed", but commands run in no sandbox. Set --sandbox or LONGHAUL_SANDBOX to required or auto.');
+  }
+  return createCoder({
+    environment: readVariables(config.passEnv),
+    permissions: createPermissions({ mode }),
+    model: config.model ?? coderModels[usableVendors(config)[0] ?? 'openai'],
+    sandbox,
+  });
 }
 
 /** The coder's model for each vendor whose key may be set. */
@@ -55,6 +68,12 @@ const coderModels: Readonly<Record<Vendor, string>> = {
 function modeOf(text: string): PermissionMode {
   const mode = permissionModes.find((known) => known === text);
   if (!mode) throw new Error(`The mode is ${JSON.stringify(text)}; use ${permissionModes.join(', ')}.`);
+  return mode;
+}
+
+function sandboxOf(text: string): SandboxMode {
+  const mode = sandboxModes.find((known) => known === text);
+  if (!mode) throw new Error(`The sandbox is ${JSON.stringify(text)}; use ${sandboxModes.join(', ')}.`);
   return mode;
 }
 

@@ -28,6 +28,7 @@ import { compactionWarnings } from './compaction-warnings';
 import { statusWords } from './log';
 import { isThreadOpen } from './open-threads';
 import { runToEnd } from './run-to-end';
+import { sandboxesOf } from './sandboxes';
 import { verifierOf } from './verifier';
 
 export interface WorkerOptions {
@@ -129,6 +130,8 @@ export interface AgentWorker {
   taskQueue: string;
   /** The verifier, if decisions count only with a signature. */
   verifier?: DecisionVerifier;
+  /** How the commands of its agents run, one sentence for each agent that sets a sandbox. */
+  sandboxes: readonly string[];
   bus: StreamBus;
   /**
    * Runs until `shutdown` is called or the process receives a shutdown signal. Rejects with the cause when the worker fails, or when it does not end
@@ -149,6 +152,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   if (options.agents.length === 0) throw new TypeError('createWorker: agents is empty; a worker needs at least one agent to run.');
   const agents = createAgents(options.agents);
   const verifier = options.verifier ?? (config.signersFile === undefined ? undefined : verifierOf(config.signersFile));
+  const sandboxes = sandboxesOf(options.agents);
   const { dependencies = {} } = options;
   const wrong = checkDependencies(dependencies) ?? checkProviders(options.providers);
   if (wrong) throw new TypeError(`createWorker: ${wrong}.`);
@@ -201,9 +205,11 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   if (!registered) {
     Runtime.instance().logger.warn(`Search attributes are not registered in namespace "${namespace}" (${why}); threads run without them.`);
   }
+  for (const warning of sandboxes.warnings) Runtime.instance().logger.warn(`The ${warning}.`);
   return {
     taskQueue,
     ...(verifier && { verifier }),
+    sandboxes: sandboxes.words,
     bus,
     run: async () => {
       const stopSweeping = artifacts && sweepArtifacts(artifacts, artifactRetentionMs);

@@ -12,6 +12,8 @@ export interface WorkerProcessOptions {
   agentsFile?: string;
   /** What the built-in coder may do without asking. Default: LONGHAUL_MODE, or else `minimal`. */
   mode?: string;
+  /** Whether commands of the built-in coder run in a sandbox. Default: LONGHAUL_SANDBOX, or else `off`. */
+  sandbox?: string;
   /** Default: LONGHAUL_TASK_QUEUE, or else `longhaul`. */
   taskQueue?: string;
   /** Where long outputs are kept if LONGHAUL_ARTIFACTS is not set: the path of a folder, or a `postgres://` or `s3://` URL. Default: nowhere. */
@@ -31,6 +33,7 @@ export async function runWorkerProcess({
   announce = console.error,
   agentsFile,
   mode,
+  sandbox,
   taskQueue,
   artifacts,
 }: WorkerProcessOptions = {}): Promise<void> {
@@ -38,7 +41,7 @@ export async function runWorkerProcess({
   try {
     // The signals are handled here, to distinguish the second one from the first.
     Runtime.install({ ...logOptions(announce), shutdownSignals: [] });
-    const { agents, dependencies, providers } = await configuredAgents({ file: agentsFile, mode });
+    const { agents, dependencies, providers } = await configuredAgents({ file: agentsFile, mode, sandbox });
     // Only for worker processes: in an embedding program the environment must not decide whether a worker gets work.
     const deployment = readDeployment();
     const { drainMs, artifacts: place = artifacts } = readConfig();
@@ -53,8 +56,9 @@ export async function runWorkerProcess({
     });
     const version = deployment ? `, version ${deployment.buildId} of ${deployment.name}` : '';
     const signed = worker.verifier ? `; decisions count only if signed${signersOf(worker.verifier)}` : '';
+    const sandboxes = worker.sandboxes.map((sentence) => `; ${sentence}`).join('');
     announce(
-      `longhaul worker: agents ${agents.map((agent) => agent.name).join(', ')} on task queue ${worker.taskQueue}${version}${signed}`,
+      `longhaul worker: agents ${agents.map((agent) => agent.name).join(', ')} on task queue ${worker.taskQueue}${version}${signed}${sandboxes}`,
     );
     stop.worker = worker;
     await worker.run();

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { byTurn, callTools, type ModelServer, say, slowly, startModelServer } from '../../src/testing/model-server';
 import { inPackage } from '../support/in-package';
+import { testInSandbox } from '../support/in-sandbox';
 import { sharedServer } from '../support/temporal';
 import { until } from '../support/until';
 import { expectOneLine, longhaul, type Running, start } from './command';
@@ -181,6 +182,26 @@ test('dev --no-worker serves workers of your own, and refuses a task', async () 
   const elsewhere = await longhaul(['dev', '--no-worker'], { cwd: folder, env: { TEMPORAL_ADDRESS: '127.0.0.1:9' } });
   expectOneLine(elsewhere, /^error: TEMPORAL_ADDRESS names a server, and --no-worker starts no worker/);
   expect(elsewhere.code).toBe(2);
+});
+
+testInSandbox('dev and worker run commands of the built-in agent in a sandbox, say so, and ask about none of them', async () => {
+  const command = 'echo here > file; echo x > /usr/x; cat ~/.netrc';
+  const working = await startModelServer(({ turn, messages }) =>
+    turn === 0 ? callTools([{ name: 'shell', args: { command } }]) : say(`Got: ${messages.at(-1)?.content}`),
+  );
+  const env = { TEMPORAL_ADDRESS: sharedServer().address, OPENAI_BASE_URL: working.url, LONGHAUL_TASK_QUEUE: `cli-${randomUUID()}` };
+  const cwd = join(folder, 'confined');
+  mkdirSync(cwd);
+  const confined = ['--sandbox', 'required', '--mode', 'sandboxed'];
+  const dev = await longhaul(['dev', ...confined, 'work'], { cwd, env });
+  expect(dev.stderr).toContain('  sandbox    commands of coder run in a sandbox, without network\n');
+  expect(dev.stdout).toMatch(/Got: .*\/usr\/x: Read-only file system\n.*No such file or directory/);
+  expect(readFileSync(join(cwd, 'file'), 'utf8')).toBe('here\n');
+
+  const worker = start(['worker'], { cwd, env: { ...env, LONGHAUL_SANDBOX: 'auto', LONGHAUL_MODE: 'trusted' } });
+  await worker.says('; commands of coder run in a sandbox, without network', 30_000);
+  worker.child.kill('SIGTERM');
+  await worker.ended;
 });
 
 test('worker runs the agents of a file on a task queue, and drains on SIGTERM', async () => {

@@ -10,7 +10,8 @@ import { createToolbox } from '../../src/tools/running/toolbox';
 import { newFolder, removeFolders } from './tool-host';
 
 const shell = (command: unknown, more: object = {}) => ({ tool: 'shell', args: { command, ...more } });
-const decide = (options: PermissionOptions, call: { tool: string; args: unknown }) => createPermissions(options).decide(call);
+const decide = (options: PermissionOptions, call: { tool: string; args: unknown; workspace?: string }) =>
+  createPermissions(options).decide(call);
 const minimal = (command: string, options: PermissionOptions = {}) => decide({ mode: 'minimal', ...options }, shell(command));
 const blocked = (rule: string) => ({ deny: `blocked by deny rule (${rule})` });
 
@@ -75,6 +76,29 @@ describe('permissions', () => {
       decision: 'allow',
       why: ['git fetch: allowed by a remembered rule'],
     });
+  });
+
+  test('in mode sandboxed, commands in a sandbox need no approval, unless a deny rule refuses them; other calls are judged as in trusted', async () => {
+    const options: PermissionOptions = { mode: 'sandboxed', deny: [{ tool: 'shell', prefix: ['git', 'push'] }] };
+    const inSandbox = (command: string) => ({ ...shell(command), sandboxed: true as const });
+    expect(decide(options, inSandbox('npm test && rm -rf $HOME'))).toBe('allow');
+    expect(decide(options, inSandbox('git push'))).toEqual(blocked('shell: git push'));
+    expect(decide(options, shell('npm test'))).toBe('ask');
+    expect(decide(options, shell('sed -i.bak s/a/b/ a.txt'))).toBe('allow');
+    expect(decide(options, { tool: 'write_file', args: { path: 'a.txt', content: '' } })).toBe('allow');
+    expect(decide(options, { tool: 'write_file', args: { path: 'package.json', content: '' } })).toBe('ask');
+    expect(decide(options, { tool: 'web_fetch', args: { url: 'https://example.com' } })).toBe('ask');
+    expect(decide({ ...options, root: '/a' }, { ...inSandbox('npm test'), workspace: '/b' })).toEqual({
+      ask: expect.stringContaining('/b'),
+    });
+    for (const mode of ['minimal', 'trusted'] as const) expect(decide({ mode }, inSandbox('npm test'))).toBe('ask');
+    expect(await createPermissions(options).explain(inSandbox('npm test'))).toEqual({
+      decision: 'allow',
+      why: ['shell: allowed by the mode sandboxed'],
+    });
+    expect((await createPermissions(options).explain(shell('npm test'))).why[1]).toBe(
+      'the mode sandboxed allows only commands that run in a sandbox without network',
+    );
   });
 
   test('[B169] full-access needs no approvals, and deny rules still apply', () => {
@@ -281,7 +305,7 @@ describe('permissions', () => {
         "- allow[2]: has the unknown key 'command'; give { tool }, { tool, prefix } or { tool, host }",
         '- allow[3]: has exact: true; use true with a prefix that has all words of a command, or leave it out',
         '- allow[4]: has exact: 1; use true with a prefix that has all words of a command, or leave it out',
-        "- mode: is \"yolo\"; use 'minimal', 'trusted' or 'full-access'",
+        "- mode: is \"yolo\"; use 'minimal', 'trusted', 'sandboxed' or 'full-access'",
         '- root: give the absolute path of a folder',
         '- store: give one with load and add, such as filePermissionStore(path)',
       ].join('\n'),

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bubblewrap } from '../../src/tools/built-in/sandbox/bubblewrap';
 import { createWorker } from '../../src/worker';
 import { configuredAgents } from '../../src/worker/agents-file';
 
@@ -26,10 +27,41 @@ test('the built-in coder of a worker asks, except for what its mode allows: from
 });
 
 test('a mode that does not exist, or that would have no effect, is refused', async () => {
-  await expect(asks({ mode: 'yolo' })).rejects.toThrow('The mode is "yolo"; use minimal, trusted, full-access.');
+  await expect(asks({ mode: 'yolo' })).rejects.toThrow('The mode is "yolo"; use minimal, trusted, sandboxed, full-access.');
   await expect(asks({ file: 'agents.js', mode: 'trusted' })).rejects.toThrow(
     '--mode is for the built-in coder; the agents of agents.js define their own permissions.',
   );
+});
+
+describe('the sandbox of the built-in coder', () => {
+  const sandboxOf = async (options: Parameters<typeof configuredAgents>[0]) =>
+    (await configuredAgents(options)).agents[0]?.toolbox.get('shell')?.sandbox?.state;
+  const inUse = bubblewrap({ network: false }).problem === undefined ? 'used' : 'missing';
+  const usual = process.env.LONGHAUL_SANDBOX;
+  afterEach(() => {
+    if (usual === undefined) delete process.env.LONGHAUL_SANDBOX;
+    else process.env.LONGHAUL_SANDBOX = usual;
+  });
+
+  test('is off, except as the command line says, or else the environment', async () => {
+    delete process.env.LONGHAUL_SANDBOX;
+    expect(await sandboxOf({})).toBeUndefined();
+    expect(await sandboxOf({ sandbox: 'required' })).toBe(inUse);
+    process.env.LONGHAUL_SANDBOX = 'required';
+    expect(await sandboxOf({})).toBe(inUse);
+    expect(await sandboxOf({ sandbox: 'off' })).toBeUndefined();
+  });
+
+  test('is refused if it does not exist, or would have no effect', async () => {
+    delete process.env.LONGHAUL_SANDBOX;
+    await expect(sandboxOf({ sandbox: 'on' })).rejects.toThrow('The sandbox is "on"; use off, auto, required.');
+    await expect(sandboxOf({ mode: 'sandboxed' })).rejects.toThrow('The mode is "sandboxed", but commands run in no sandbox.');
+    await expect(sandboxOf({ file: 'agents.js', sandbox: 'auto' })).rejects.toThrow(
+      '--sandbox is for the built-in coder; the agents of agents.js set the sandbox of their commands themselves.',
+    );
+    process.env.LONGHAUL_SANDBOX = 'required';
+    await expect(sandboxOf({ file: 'agents.js' })).rejects.toThrow('LONGHAUL_SANDBOX is for the built-in coder');
+  });
 });
 
 test('the built-in coder uses a model of the first vendor with a key, unless one is named', async () => {

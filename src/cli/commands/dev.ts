@@ -20,6 +20,7 @@ import { watch } from './run';
 export interface DevOptions {
   agents?: string;
   mode?: string;
+  sandbox?: string;
   taskQueue?: string;
   data?: string;
   memory?: boolean;
@@ -41,7 +42,9 @@ export async function dev(task: string | undefined, given: DevOptions): Promise<
   if (!withWorker) refuseWithoutWorker(task);
   // Checked before anything is started, so that an invalid input fails early.
   const input = task === undefined ? undefined : await givenText(task, 'the task');
-  const configured = withWorker ? await configuredAgents({ file: options.agents, mode: options.mode }) : undefined;
+  const configured = withWorker
+    ? await configuredAgents({ file: options.agents, mode: options.mode, sandbox: options.sandbox })
+    : undefined;
   const brought = given.data === undefined && !options.memory && !readConfig().temporalAddress ? broughtData() : undefined;
   if (brought) {
     note(
@@ -117,6 +120,7 @@ async function work(
       agents: names,
       taskQueue: worker.taskQueue,
       verifier: worker.verifier,
+      sandboxes: worker.sandboxes,
     }),
   );
   const working = worker.run();
@@ -160,12 +164,14 @@ interface Announced extends Omit<Settled, 'agents' | 'taskQueue'> {
   file?: string | undefined;
   taskQueue?: string;
   verifier?: DecisionVerifier | undefined;
+  sandboxes?: readonly string[];
 }
 
 /** When the built-in coder asks for an approval, by mode. */
 const asks: Record<string, string> = {
   minimal: 'before anything that does more than read; less often with --mode trusted or --yes',
   trusted: 'before commands that do more than read, not before edits',
+  sandboxed: 'only before what does not run in the sandbox, such as pages of the web',
   'full-access': 'never: it has all your permissions',
 };
 
@@ -174,7 +180,7 @@ const noKey =
 
 function announcement(
   server: DevServer,
-  { file, mode: given, data, memory, input, agents, taskQueue, worker, verifier }: Announced,
+  { file, mode: given, data, memory, input, agents, taskQueue, worker, verifier, sandboxes = [] }: Announced,
 ): Styled {
   const config = readConfig();
   const { workspace, agentsFile, mode: usualMode = 'minimal' } = config;
@@ -210,6 +216,7 @@ function announcement(
     row('agents', `${agents.join(', ')} on task queue ${taskQueue}`),
     // The agents' module is code that has already run, so it is named.
     agentsNamed ? row('from', resolve(agentsNamed)) : row('asks', asks[mode] ?? ''),
+    ...sandboxes.map((sentence) => row('sandbox', sentence)),
     ...(verifier ? [row('decisions', `count only if signed${signersOf(verifier)}`)] : []),
     row('workspace', resolve(workspace ?? '.')),
     row('threads', `kept ${kept}`),

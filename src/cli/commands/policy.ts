@@ -15,6 +15,7 @@ export interface Whose {
   agents?: string;
   agent?: string;
   mode?: string;
+  sandbox?: string;
   json?: boolean;
 }
 
@@ -29,7 +30,8 @@ const meanings = {
 export async function explainPolicy(command: string, { folder, json, ...whose }: Whose & { folder?: string }): Promise<void> {
   const { agent, permissions } = await permissionsOf(whose);
   const workspace = resolve(folder ?? agent.workspace ?? readConfig().workspace ?? '.');
-  const explanation = await permissions.explain({ tool: 'shell', args: { command }, workspace });
+  const sandboxed = agent.toolbox.get('shell')?.sandbox?.confines && { sandboxed: true as const };
+  const explanation = await permissions.explain({ tool: 'shell', args: { command }, workspace, ...sandboxed });
   if (json) return printJson(explanation);
   const { decision, why } = explanation;
   print(styled`${paint.bold(decision)}: ${meanings[decision]}\n`);
@@ -57,8 +59,8 @@ export async function removeRule(number: number, { json, ...whose }: Whose): Pro
   note(styled`Removed: ${rulesWords([rule])} needs approval again, unless another rule or the mode allows it.`);
 }
 
-async function permissionsOf({ agents: file, agent: name, mode }: Whose): Promise<{ agent: Agent; permissions: Permissions }> {
-  const { agents } = await configuredAgents({ file, mode });
+async function permissionsOf({ agents: file, agent: name, mode, sandbox }: Whose): Promise<{ agent: Agent; permissions: Permissions }> {
+  const { agents } = await configuredAgents({ file, mode, sandbox });
   const names = agents.map((one) => one.name).join(', ');
   if (name === undefined && agents.length > 1) throw new UsageError(`policy: say which agent with --agent (${names})`);
   const agent = name === undefined ? agents[0] : agents.find((one) => one.name === name);

@@ -59,6 +59,26 @@ export class CommandProcesses {
   }
 }
 
+/**
+ * Sends SIGTERM to the processes of a command. In a sandbox they are a group of their own: the leader's group has only the process that made the
+ * sandbox, and all of them are killed if that process ends.
+ */
+export function askToEnd(leader: number, isConfined: boolean): void {
+  forgetTable();
+  const groups = isConfined ? (processTable().children.get(leader) ?? []).filter((pid) => statOf(pid)?.group === pid) : [];
+  for (const group of groups.length > 0 ? groups : [leader]) signalGroup(group, 'SIGTERM');
+}
+
+/** Sends a signal to a process group. One that has no processes left is no error. */
+export function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, signal);
+  } catch {
+    // It has just ended.
+  }
+}
+
 /** When a process started, in clock ticks since boot; `undefined` if it has ended, or on systems without `/proc`. */
 export function startOf(pid: number): string | undefined {
   return statOf(pid)?.since;
@@ -96,13 +116,13 @@ function forgetTable(): void {
   table = undefined;
 }
 
-function statOf(pid: number): { parent: number; since: string } | undefined {
+function statOf(pid: number): { parent: number; group: number; since: string } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name before these fields is in parentheses, and may contain spaces and parentheses.
-    const [state, parent, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, parent, group, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     // An ended process stays as a zombie until its parent reaps it.
-    return state === 'Z' || state === 'X' ? undefined : { parent: Number(parent), since: rest[17] ?? '' };
+    return state === 'Z' || state === 'X' ? undefined : { parent: Number(parent), group: Number(group), since: rest[16] ?? '' };
   } catch {
     return undefined;
   }

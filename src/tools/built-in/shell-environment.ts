@@ -2,6 +2,9 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname } from 'node:path';
 import { carefulGit } from '../permissions/git-safety';
 
+/** The folders of the system's programs. */
+export const systemFolders = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'];
+
 /** Variables by name; `undefined` means not set. */
 export type Environment = Record<string, string | undefined>;
 
@@ -9,9 +12,9 @@ export type Environment = Record<string, string | undefined>;
  * The environment of a command: enough to find common programs and this Node, plus the variables given by name. Nothing else of the worker's
  * environment is passed on, because no list of names covers all variables that are secrets or make programs load code.
  */
-export function commandEnvironment(given: Environment, folder: string): Environment {
-  const path = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'];
-  const plain = { PATH: [...new Set(path)].join(delimiter), HOME: homedir(), TMPDIR: tmpdir(), LANG: 'C.UTF-8' };
+export function commandEnvironment(given: Environment, folder: string, temporary: string = tmpdir()): Environment {
+  const path = [dirname(process.execPath), ...systemFolders];
+  const plain = { PATH: [...new Set(path)].join(delimiter), HOME: homedir(), TMPDIR: temporary, LANG: 'C.UTF-8' };
   // Otherwise PWD would name the worker's own folder.
   return { ...plain, ...unattended, ...given, ...careful, PWD: folder, OLDPWD: undefined };
 }

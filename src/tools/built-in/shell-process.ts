@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { OutputWindow } from '../running/output-window';
-import { CommandProcesses } from './command-processes';
+import { askToEnd, CommandProcesses, signalGroup } from './command-processes';
+import type { Confinement } from './sandbox/sandbox';
 import { watched } from './watcher';
 
 export interface ShellCommand {
@@ -18,7 +19,12 @@ export interface ShellCommand {
   /** Default: the command's input is empty. */
   takesInput?: true;
   onOutput?(chunk: Buffer): void;
+  /** Starts it in a sandbox. */
+  confined?: Confine;
 }
+
+/** Gives `start` what it needs to start a command in a sandbox. */
+export type Confine = <T>(start: (confinement: Confinement) => T) => T;
 
 export interface ShellResult {
   /** stdout and stderr in the order in which they were written. */
@@ -45,10 +51,11 @@ const drainMs = 200;
 /** How often the command's processes are listed, to find those that leave its group. */
 const lookEveryMs = 200;
 
-/** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell, which has the marks. */
+/** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell or its sandbox, which have the marks. */
 const outerShell = `${watched}
-  watched "$2" "$3"
-  exec "$0" $4 -c "$1" 2>&1`;
+  watched "$1" "$2"
+  shift 2
+  exec "$@" 2>&1`;
 
 /** Runs a command to its end. Rejects only if it can't be started. */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
@@ -58,15 +65,14 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 /** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
 export function startShell(spec: ShellCommand): RunningShell {
   const processes = new CommandProcesses();
-  const shell = bash();
-  // Node's pipes are sockets, and bash takes a socket as its input for a remote login, for which it would run ~/.bashrc.
-  const noStartupFile = shell.endsWith('/bash') ? '--norc' : '';
-  const child = spawn('/bin/sh', ['-c', outerShell, shell, spec.command, processes.mark, processes.limit, noStartupFile], {
-    cwd: spec.cwd,
-    env: spec.env,
-    detached: true,
-    stdio: [spec.takesInput ? 'pipe' : 'ignore', 'pipe', 'ignore', 'pipe'],
-  });
+  const start = ({ command, handles }: Confinement) =>
+    spawn('/bin/sh', ['-c', outerShell, 'longhaul', processes.mark, processes.limit, ...command, ...bash(), '-c', spec.command], {
+      cwd: spec.cwd,
+      env: spec.env,
+      detached: true,
+      stdio: [spec.takesInput ? 'pipe' : 'ignore', 'pipe', 'ignore', 'pipe', ...handles],
+    });
+  const child = spec.confined ? spec.confined(start) : start({ command: [], handles: [] });
   return { pid: child.pid, input: child.stdin, processes, ended: endOf(child, processes, spec) };
 }
 
@@ -84,7 +90,7 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
         // An error of the listener must end neither the command nor this process.
       }
     });
-    const stop = stopper(child);
+    const stop = stopper(child, spec.confined !== undefined);
     const timer = spec.timeoutMs === undefined ? undefined : setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
     const looks = setInterval(() => child.pid !== undefined && processes.look(child.pid), lookEveryMs);
     const onAbort = () => stop.now('abort');
@@ -117,7 +123,7 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
       const atClose = () => done(finish());
       // A background process may hold the pipe open forever. It gets a SIGTERM, and a short time to end.
       child.once('close', atClose);
-      signalGroup(child, 'SIGTERM');
+      signalGroup(child.pid, 'SIGTERM');
       lastCall = setTimeout(
         () => {
           child.off('close', atClose);
@@ -129,7 +135,7 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
   });
 }
 
-function stopper(child: ChildProcess) {
+function stopper({ pid }: ChildProcess, isConfined: boolean) {
   let why: ShellResult['stopped'];
   let force: NodeJS.Timeout | undefined;
   return {
@@ -137,25 +143,17 @@ function stopper(child: ChildProcess) {
     now(reason: NonNullable<ShellResult['stopped']>) {
       if (why) return;
       why = reason;
-      signalGroup(child, 'SIGTERM');
-      force = setTimeout(() => signalGroup(child, 'SIGKILL'), killGraceMs);
+      if (pid !== undefined) askToEnd(pid, isConfined);
+      force = setTimeout(() => signalGroup(pid, 'SIGKILL'), killGraceMs);
     },
     end() {
       clearTimeout(force);
-      signalGroup(child, 'SIGKILL');
+      signalGroup(pid, 'SIGKILL');
     },
   };
 }
 
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // The group has no processes left.
-  }
-}
-
-function bash(): string {
-  return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
+/** Node's pipes are sockets, and bash takes a socket as its input for a remote login, for which it would run ~/.bashrc. */
+function bash(): string[] {
+  return existsSync('/bin/bash') ? ['/bin/bash', '--norc'] : ['/bin/sh'];
 }

@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { excerpt } from '../../core/json';
+import type { SandboxMode } from '../../core/tool';
 import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
+import { createSandbox, type Sandbox, type SandboxOptions, sandboxWords } from './sandbox/sandbox';
 import { commandEnvironment, type Environment } from './shell-environment';
-import { runShell, type ShellResult } from './shell-process';
+import { type Confine, runShell, type ShellResult } from './shell-process';
 import { openWorkspace, WorkspaceError } from './workspace';
 
 export interface ShellOptions {
@@ -12,6 +14,8 @@ export interface ShellOptions {
   environment?: Environment;
   /** Who must agree to a command. Default `never`. */
   approval?: ApprovalRule<ShellArguments>;
+  /** Whether commands run in a sandbox. Default `off`. */
+  sandbox?: SandboxMode | SandboxOptions;
 }
 
 export const maxTimeoutSeconds = 300;
@@ -51,21 +55,27 @@ export interface ShellArguments {
  * `[exit code: N]` if the exit code is not 0. Long output is shortened to its head and tail. On timeout and cancel, the whole process group is
  * stopped and the output so far is kept. Background processes end with the command, except those that `CommandProcesses` lists. Stdin is closed.
  *
- * This is not a sandbox. `workdir` is confined, the command is not: it can read and change everything that the worker's user can, including
- * secrets in the worker's environment and memory; docs/tools.md has a table. Run the worker in a container, and as a user, with no more rights
- * than the agent may have.
+ * Without `sandbox`, `workdir` is confined, the command is not: it can read and change everything that the worker's user can, including secrets in
+ * the worker's environment and memory; docs/tools.md has a table. Then run the worker in a container, and as a user, with no more rights than the
+ * agent may have.
  */
-export function createShell({ environment = {}, approval = 'never' }: ShellOptions = {}): Tool {
-  return defineTool({
+export function createShell({ environment = {}, approval = 'never', sandbox: setting }: ShellOptions = {}): Tool {
+  const sandbox = createSandbox(setting);
+  const shell = defineTool({
     name: 'shell',
-    description:
-      'Run a command in bash and get what it prints. Nothing can be typed into it, and background processes end with it. Each call starts anew in the workspace: cd and variables do not carry over.',
+    description: `Run a command in bash and get what it prints. Nothing can be typed into it, and background processes end with it. Each call starts anew in the workspace: cd and variables do not carry over.${sandboxWords(sandbox)}`,
     input: shellInput,
     effect: 'once',
     approval,
     timeoutMs: shellTimeoutMs,
-    execute: (args, ctx) => runInForeground(args, environment, ctx),
+    execute: (args, ctx) => runInForeground(args, { environment, sandbox }, ctx),
   });
+  return withSandbox(shell, sandbox);
+}
+
+/** The tool, from which others learn how its commands run. */
+export function withSandbox(tool: Tool, sandbox: Sandbox | undefined): Tool {
+  return sandbox ? Object.freeze({ ...tool, sandbox }) : tool;
 }
 
 /** The command has its own timeout; this one applies only if that fails. */
@@ -74,14 +84,12 @@ export const shellTimeoutMs = (maxTimeoutSeconds + 10) * 1_000;
 /** Runs a command to its end, and returns what it printed. Throws `ToolFailure` with the output unless it succeeds. */
 export async function runInForeground(
   { command, workdir, timeout }: z.output<typeof shellInput>,
-  environment: Environment,
+  how: HowToRun,
   ctx: ToolContext,
 ): Promise<string> {
-  const cwd = await folderOf(workdir, ctx);
   const result = await runShell({
     command,
-    cwd,
-    env: commandEnvironment(environment, cwd),
+    ...(await placeOf(workdir, how, ctx)),
     timeoutMs: timeout * 1_000,
     maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
     signal: ctx.signal,
@@ -90,11 +98,24 @@ export async function runInForeground(
   return told(result, timeout);
 }
 
-/** The absolute path of the folder in which a command runs. Rejects if it is no folder of the workspace. */
-export async function folderOf(workdir = '.', ctx: ToolContext): Promise<string> {
-  const cwd = await (await openWorkspace(ctx.workspace)).inside(workdir);
+/** What is the same for all commands of a tool. */
+export interface HowToRun {
+  environment: Environment;
+  sandbox: Sandbox | undefined;
+}
+
+/** Where and with which environment a command runs. Rejects if `workdir` is no folder of the workspace. */
+export async function placeOf(
+  workdir = '.',
+  { environment, sandbox }: HowToRun,
+  ctx: ToolContext,
+): Promise<{ cwd: string; env: Environment; confined?: Confine }> {
+  const { root, inside } = await openWorkspace(ctx.workspace);
+  const cwd = await inside(workdir);
   if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
-  return cwd;
+  if (!sandbox || sandbox.state === 'unused') return { cwd, env: commandEnvironment(environment, cwd) };
+  const confined: Confine = (start) => sandbox.confine({ workspace: root, cwd }, start);
+  return { cwd, env: commandEnvironment(environment, cwd, '/tmp'), confined };
 }
 
 function told({ output, exitCode, stopped }: ShellResult, timeout: number): string {

@@ -7,6 +7,7 @@ import { toolInput } from './tool-input';
 export type { ApprovalAnswer, ApprovalPolicy, ApprovalRule } from './approval';
 export type {
   Arguments,
+  CommandSandbox,
   Dependencies,
   InputSchema,
   ProbeAnswer,

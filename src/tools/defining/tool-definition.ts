@@ -121,4 +121,18 @@ export interface Tool {
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
   readonly compensate?: (args: unknown, output: unknown, ctx: ToolContext) => unknown;
   readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;
+  /** Of a tool that runs commands, if a sandbox is set. */
+  readonly sandbox?: CommandSandbox;
+}
+
+/** The sandbox in which a tool runs commands. */
+export interface CommandSandbox {
+  /** `unused`: it can't be used on this machine, and commands run without it. `missing`: it can't be used, and no command runs. */
+  readonly state: 'used' | 'unused' | 'missing';
+  /** Why it can't be used. */
+  readonly problem?: string;
+  /** Whether commands can use the network. */
+  readonly network: boolean;
+  /** It is used, and commands reach nothing outside it: they have no network. */
+  readonly confines: boolean;
 }

@@ -13,6 +13,8 @@ export interface PermissionCall {
   args: unknown;
   /** Absolute path of the folder in which the tool works, if known. */
   workspace?: string;
+  /** The tool runs commands in a sandbox without network. */
+  sandboxed?: true;
 }
 
 /** The command of a call whose tool runs shell commands: its argument `command`. */

@@ -66,11 +66,11 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
     const elsewhere = worksElsewhere(known, workspace);
     const leave: Omit<Leave, 'remembered'> = {
       rules: allow,
-      mode: mode === 'full-access' ? undefined : mode,
+      mode: mode === 'full-access' ? undefined : mode === 'sandboxed' ? 'trusted' : mode,
       root,
       elsewhere: elsewhere !== undefined,
     };
-    return { root, elsewhere, leave };
+    return { elsewhere, leave };
   };
 
   const forAgent = (agent: string | undefined): Permissions =>
@@ -79,30 +79,39 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         tool,
         args,
         workspace,
+        sandboxed,
         rules = [],
         configuredOnly,
       }: PermissionCall & { rules?: readonly PermissionRule[]; configuredOnly?: true }) {
         const call = { tool, args };
-        const { root, elsewhere, leave } = leaveFor(workspace);
+        const { elsewhere, leave } = leaveFor(workspace);
         const broken = brokenRule(deny, call);
         if (broken) return refused(broken);
         const allowedBy = (stored: readonly PermissionRule[]) => allows({ ...leave, remembered: [...rules, ...stored] }, call);
-        if (mode === 'full-access' || (!elsewhere && isHarmlessTool(call, mode, root)) || allowedBy([])) return 'allow';
+        if (isAllowedByMode({ ...call, sandboxed }, mode, leave) || allowedBy([])) return 'allow';
         const otherwise = mode === undefined ? undefined : elsewhere ? { ask: elsewhere } : 'ask';
         if (!store || configuredOnly) return otherwise;
         if (agent === undefined)
           throw new Error('Permissions with a store need the name of the agent whose rules to read: use forAgent(name).');
         return store.load(agent).then((stored) => (allowedBy(stored) ? 'allow' : otherwise));
       },
-      async explain({ tool, args, workspace, rules = [] }: PermissionCall & { rules?: readonly PermissionRule[] }): Promise<Explanation> {
+      async explain({
+        tool,
+        args,
+        workspace,
+        sandboxed,
+        rules = [],
+      }: PermissionCall & { rules?: readonly PermissionRule[] }): Promise<Explanation> {
         const call = { tool, args };
-        const { root, elsewhere, leave } = leaveFor(workspace);
+        const { elsewhere, leave } = leaveFor(workspace);
         const broken = brokenRule(deny, call);
         if (broken) return { decision: 'deny', why: [`${tool}: ${refused(broken).deny}`] };
-        if (mode === 'full-access') return { decision: 'allow', why: [`${tool}: allowed by the mode full-access`] };
-        if (!elsewhere && isHarmlessTool(call, mode, root)) return { decision: 'allow', why: [`${tool}: allowed by the mode ${mode}`] };
+        if (isAllowedByMode({ ...call, sandboxed }, mode, leave))
+          return { decision: 'allow', why: [`${tool}: allowed by the mode ${mode}`] };
         const stored = store && agent !== undefined ? await store.load(agent) : [];
-        return explainLeave({ ...leave, remembered: [...rules, ...stored] }, call, elsewhere);
+        const explained = explainLeave({ ...leave, remembered: [...rules, ...stored] }, call, elsewhere);
+        if (mode !== 'sandboxed' || explained.decision !== 'ask' || commandOf(call) === undefined) return explained;
+        return { ...explained, why: [...explained.why, 'the mode sandboxed allows only commands that run in a sandbox without network'] };
       },
       suggest(call: PermissionCall) {
         if (commandOf(call) !== undefined && worksElsewhere(known, call.workspace)) return [];
@@ -132,11 +141,18 @@ function refused({ rule, unclear }: Broken<DenyRule>): { deny: string; stop?: tr
   return { deny, ...(rule.stop && { stop: rule.stop }) };
 }
 
-function isHarmlessTool({ tool, args }: PermissionCall, mode: PermissionMode | undefined, root: string | undefined): boolean {
-  if (mode === undefined) return false;
+/** Whether the mode allows the call as a whole. Whether it allows the commands of a shell is decided one by one. */
+function isAllowedByMode(
+  { tool, args, sandboxed }: Pick<PermissionCall, 'tool' | 'args'> & { sandboxed: true | undefined },
+  mode: PermissionMode | undefined,
+  { mode: withoutSandbox, root, elsewhere }: Omit<Leave, 'remembered'>,
+): boolean {
+  if (mode === 'full-access') return true;
+  if (mode === undefined || elsewhere) return false;
+  if (mode === 'sandboxed' && sandboxed) return true;
   if (speakingTools.includes(tool)) return true;
   if (readingTools.includes(tool)) return !touchesOwn(args, root);
-  return mode === 'trusted' && editingTools.includes(tool) && !touchesKept(args, root);
+  return withoutSandbox === 'trusted' && editingTools.includes(tool) && !touchesKept(args, root);
 }
 
 /** Copies the rules, because their owner may change the lists after they were checked. */
@@ -151,7 +167,7 @@ function check({ deny = [], allow = [], mode, root, store }: PermissionOptions):
     ...problemsOfRules('allow', allow),
     ...(mode === undefined || permissionModes.includes(mode)
       ? []
-      : [`mode: is ${JSON.stringify(mode)}; use 'minimal', 'trusted' or 'full-access'`]),
+      : [`mode: is ${JSON.stringify(mode)}; use 'minimal', 'trusted', 'sandboxed' or 'full-access'`]),
     ...(root === undefined || (typeof root === 'string' && isAbsolute(root)) ? [] : ['root: give the absolute path of a folder']),
     ...(store === undefined || (typeof store?.load === 'function' && typeof store.add === 'function')
       ? []

@@ -210,7 +210,12 @@ async function leaveFor(
   args: unknown,
   { rules, permissions, workspace }: { rules: PermissionRule[]; permissions: Permissions | undefined; workspace: string | undefined },
 ): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
-  const request = { tool: tool.name, args, ...(workspace !== undefined && { workspace }) };
+  const request = {
+    tool: tool.name,
+    args,
+    ...(workspace !== undefined && { workspace }),
+    ...(tool.sandbox?.confines && { sandboxed: true as const }),
+  };
   const permission = await permissionFor(permissions, { ...request, rules });
   if (typeof permission === 'object' && 'kind' in permission) return permission;
   const isAllowed = permission === 'allow';

@@ -5,8 +5,17 @@ import { excerpt } from '../../../core/json';
 import { defineTool, longestTimeoutMs, type Tool, type ToolContext } from '../../defining/define-tool';
 import { ToolFailure } from '../../defining/tool-failure';
 import { OutputWindow } from '../../running/output-window';
-import { folderOf, maxTimeoutSeconds, reservedBytes, runInForeground, type ShellOptions, shellInput, shellTimeoutMs } from '../shell';
-import { commandEnvironment } from '../shell-environment';
+import { createSandbox, sandboxWords } from '../sandbox/sandbox';
+import {
+  maxTimeoutSeconds,
+  placeOf,
+  reservedBytes,
+  runInForeground,
+  type ShellOptions,
+  shellInput,
+  shellTimeoutMs,
+  withSandbox,
+} from '../shell';
 import { isOfThisMachine } from './task-folder';
 import { backgroundTasks, type Tasks, type TaskView } from './tasks';
 
@@ -39,21 +48,21 @@ const id = z.string().min(1).describe('The id of a command that was started with
  */
 export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
   const { environment = {}, approval = 'never' } = options;
+  const sandbox = createSandbox(options.sandbox);
 
   const shell = defineTool({
     name: 'shell',
-    description:
-      'Run a command in bash and get what it prints. Processes that it leaves behind end with it. For servers, watchers and long work use background: true, then shell_task. Each call starts anew in the workspace: cd and variables do not carry over.',
+    description: `Run a command in bash and get what it prints. Processes that it leaves behind end with it. For servers, watchers and long work use background: true, then shell_task. Each call starts anew in the workspace: cd and variables do not carry over.${sandboxWords(sandbox)}`,
     input: anyShellInput,
     effect: 'once',
     approval,
     timeoutMs: shellTimeoutMs,
     async execute({ background, timeout, ...args }, ctx) {
-      if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, environment, ctx);
-      const cwd = await folderOf(args.workdir, ctx);
+      const how = { environment, sandbox };
+      if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, how, ctx);
       const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
-      const { threadId } = ctx;
-      const task = await tasks.start({ threadId, command: args.command, cwd, env: commandEnvironment(environment, cwd), timeoutMs });
+      const place = await placeOf(args.workdir, how, ctx);
+      const task = await tasks.start({ threadId: ctx.threadId, command: args.command, ...place, timeoutMs });
       return `${stateLine(await tasks.view(task))}\nshell_task shows its output and waits for it; shell_cancel ends it.`;
     },
   });
@@ -107,7 +116,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
     },
   });
 
-  return [shell, shellTask, shellInputTool, shellCancel];
+  return [withSandbox(shell, sandbox), shellTask, shellInputTool, shellCancel];
 }
 
 async function found(tasks: Tasks, id: string, { threadId }: ToolContext): Promise<TaskView> {

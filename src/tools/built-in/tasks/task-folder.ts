@@ -23,6 +23,8 @@ export interface TaskRecord {
   worker: ProcessId;
   /** The leader of its group. */
   leader: ProcessId;
+  /** It runs in a sandbox. */
+  confined?: true;
   /** By which all its processes are found. */
   mark: string;
   limit: string;

@@ -3,8 +3,8 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds } from '../../../core/bounds';
-import { CommandProcesses, startOf } from '../command-processes';
-import { type RunningShell, type ShellResult, startShell } from '../shell-process';
+import { askToEnd, CommandProcesses, startOf } from '../command-processes';
+import { type Confine, type RunningShell, type ShellResult, startShell } from '../shell-process';
 import { boot, newTaskId, type ProcessId, type TaskEnd, TaskFolder, type TaskRecord } from './task-folder';
 
 export interface TaskCommand {
@@ -15,6 +15,8 @@ export interface TaskCommand {
   env: Record<string, string | undefined>;
   /** Default: none. */
   timeoutMs?: number | undefined;
+  /** Starts it in a sandbox. */
+  confined?: Confine | undefined;
 }
 
 export interface TaskView {
@@ -52,7 +54,7 @@ export class Tasks {
   }
 
   /** Starts a task. Rejects if the thread has too many that run, or if the command can't be started. */
-  async start({ threadId, command, cwd, env, timeoutMs }: TaskCommand): Promise<TaskRecord> {
+  async start({ threadId, command, cwd, env, timeoutMs, confined }: TaskCommand): Promise<TaskRecord> {
     await this.open();
     await this.#makeRoom(threadId);
     const id = newTaskId();
@@ -66,6 +68,7 @@ export class Tasks {
       cwd,
       env,
       ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(confined && { confined }),
       maxOutputBytes: 0,
       signal: stop.signal,
       takesInput: true,
@@ -79,7 +82,10 @@ export class Tasks {
     const worker = processOf(process.pid);
     const leader = processOf(shell.pid ?? 0);
     const { mark, limit } = shell.processes;
-    const record: TaskRecord = { id, threadId, command, startedAt: new Date().toISOString(), boot, worker, leader, mark, limit };
+    const record: TaskRecord = {
+      ...{ id, threadId, command, startedAt: new Date().toISOString() },
+      ...{ boot, worker, leader, ...(confined && { confined: true as const }), mark, limit },
+    };
     const ended = shell.ended
       .then(
         (result) => stateOf(result, stop.signal.reason),
@@ -249,14 +255,10 @@ function stateOf({ exitCode, stopped }: ShellResult, reason: unknown): Omit<Task
 const graceMs = 1_500;
 
 /** Ends the processes of a task that another process runs, or that nobody runs any more. */
-async function endProcesses({ leader, mark, limit }: TaskRecord): Promise<void> {
+async function endProcesses({ leader, confined, mark, limit }: TaskRecord): Promise<void> {
   const isThere = () => leader.since !== '' && startOf(leader.pid) === leader.since;
   if (isThere()) {
-    try {
-      process.kill(-leader.pid, 'SIGTERM');
-    } catch {
-      // It has just ended.
-    }
+    askToEnd(leader.pid, confined === true);
     for (const until = performance.now() + graceMs; isThere() && performance.now() < until; ) await sleep(50);
   }
   await new CommandProcesses(mark, limit).end();
