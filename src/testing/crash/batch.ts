@@ -41,12 +41,11 @@ export function startBystander(stage: Stage): Bystander {
   const child = stage.newProcess();
   const keys = new Map<string, string[]>();
   const waiting = new Map<string, () => void>();
-  child.onReport = (name, payload) => {
-    if (name !== 'reached') return;
+  child.onReport('reached', (payload) => {
     const { threadId, key } = payload as { threadId: string; key: string };
     keys.set(threadId, [...(keys.get(threadId) ?? []), key]);
     waiting.get(threadId)?.();
-  };
+  });
   const seen = (threadId: string) => new Promise<void>((resolve) => (keys.has(threadId) ? resolve() : void waiting.set(threadId, resolve)));
   return { child, keys, seen };
 }
@@ -73,7 +72,9 @@ export async function playStruck(
   const arrivals = awaitArrivals(victim);
   await stage.beginWorker(victim, taskQueue, stops);
   const runs = await startRuns(stage, conversation, taskQueue, [...places.keys()]);
-  const reached = await Promise.all(runs.map(({ thread, over }) => Promise.race([arrivals(thread.id), over.then(() => false)])));
+  const reached = await Promise.all(
+    runs.map(({ thread, over }) => Promise.race([arrivals(thread.id), over.then(() => false), wait(arriveMs).then(() => false)])),
+  );
 
   victim.signal(way === 'kill' ? 'SIGKILL' : 'SIGSTOP');
   await stage.beginWorker(bystander.child, taskQueue);
@@ -91,17 +92,19 @@ export async function playStruck(
   return played.map((run, at) => ({ ...run, reached: reached[at] ?? false }));
 }
 
+/** How long a run may take to come to its place. */
+const arriveMs = 60_000;
+
 /** How long the calls of a process that was frozen may take to end, after all runs have ended. */
 const settleMs = 20_000;
 
 function awaitArrivals(victim: Child): (threadId: string) => Promise<boolean> {
   const arrived = new Set<string>();
   const waiting = new Map<string, () => void>();
-  victim.onReport = (name, threadId) => {
-    if (name !== 'arrived') return;
+  victim.onReport('arrived', (threadId) => {
     arrived.add(threadId as string);
     waiting.get(threadId as string)?.();
-  };
+  });
   return (threadId) => new Promise((resolve) => (arrived.has(threadId) ? resolve(true) : void waiting.set(threadId, () => resolve(true))));
 }
 

@@ -19,8 +19,8 @@ export interface Child {
   signal(name: NodeJS.Signals): void;
   /** Sends SIGKILL, which also ends a frozen process, and waits for its end. */
   kill(): Promise<void>;
-  /** Receives the reports of the process. */
-  onReport: (name: string, payload: unknown) => void;
+  /** Receives the reports of this name. */
+  onReport(name: string, receive: (payload: unknown) => void): void;
 }
 
 export function startChild(file: string): Child {
@@ -33,6 +33,7 @@ export function startChild(file: string): Child {
     said = (said + chunk).slice(-4_000);
   });
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  const receivers = new Map<string, (payload: unknown) => void>();
   let over: Error | undefined;
   const gone = new Promise<void>((resolve) =>
     child.once('close', (code, signal) => {
@@ -48,7 +49,14 @@ export function startChild(file: string): Child {
     if (child.connected) child.send(message, () => undefined);
   };
   let next = 1;
-  const started: Child = {
+  child.on('message', ({ id, name = '', payload, error }: Message) => {
+    if (id === undefined) return receivers.get(name)?.(payload);
+    const asked = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) asked?.resolve(payload);
+    else asked?.reject(new Error(error));
+  });
+  return {
     ask: <T>(name: string, payload?: unknown) =>
       new Promise<T>((resolve, reject) => {
         if (over) return reject(over);
@@ -62,16 +70,8 @@ export function startChild(file: string): Child {
       child.kill('SIGKILL');
       await gone;
     },
-    onReport: () => undefined,
+    onReport: (name, receive) => void receivers.set(name, receive),
   };
-  child.on('message', ({ id, name = '', payload, error }: Message) => {
-    if (id === undefined) return started.onReport(name, payload);
-    const asked = waiting.get(id);
-    waiting.delete(id);
-    if (error === undefined) asked?.resolve(payload);
-    else asked?.reject(new Error(error));
-  });
-  return started;
 }
 
 /** The child's end of the channel. The process ends with its parent. Returns the function that reports to the parent. */

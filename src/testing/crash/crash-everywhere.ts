@@ -31,9 +31,9 @@ export interface CrashOptions {
   /** Of a Temporal server. Default: TEMPORAL_ADDRESS, or else a development server is started. */
   address?: string;
   namespace?: string;
-  /** How many runs share the worker process that is killed. 1 separates them completely, and takes many times as long. Default 16. */
+  /** How many runs share the worker process that is killed. 1 separates them completely, and takes many times as long. Default 32. */
   runsPerWorker?: number;
-  /** How long a run may take, in milliseconds. Default 60,000. */
+  /** How long a run may take, in milliseconds. Default 120,000. */
   timeoutMs?: number;
 }
 
@@ -50,16 +50,19 @@ const batchesAtOnce = 2;
  */
 export async function crashEverywhere(agentsFile: string, script: Script, options: CrashOptions): Promise<CrashReport> {
   const beganAt = performance.now();
-  const { address, namespace, every = 1 } = options;
+  const { address, namespace, every = 1, runsPerWorker = 32, ways = ['kill', 'freeze'] } = options;
   checkCount('every', every);
-  checkCount('runsPerWorker', options.runsPerWorker ?? 1);
+  checkCount('runsPerWorker', runsPerWorker);
   const stage = await setStage({ agentsFile, script, address, namespace });
   try {
     const bystander = startBystander(stage);
     const conversation = await conversationOf(stage, bystander, options);
     const { clean, places } = await playTwice({ stage, bystander, conversation, options });
-    const chosen = places.filter((_, at) => at % every === every - 1 || every === 1);
-    const points = await playAll({ stage, bystander, conversation, options }, chosen, clean);
+    const chosen = places.filter((_, at) => at % every === 0);
+    const batches = batchesOf(chosen, { ways, runsPerWorker });
+    const points = await playAll({ stage, bystander, conversation, options }, batches, clean);
+    const [failure] = stage.failures;
+    if (failure !== undefined) throw new Error(`crashEverywhere: a worker failed, so its runs prove nothing: ${failure}`);
     return reportOf(clean, points, Math.round(performance.now() - beganAt));
   } finally {
     await stage.stop();
@@ -73,7 +76,7 @@ function checkCount(name: string, count: number): void {
 
 async function conversationOf(stage: Stage, { child }: Bystander, options: CrashOptions): Promise<Conversation> {
   const names = await stage.beginWorker(child, stage.newTaskQueue());
-  const { agent = names[0] ?? '', input, start, talk, timeoutMs = 60_000 } = options;
+  const { agent = names[0] ?? '', input, start, talk, timeoutMs = 120_000 } = options;
   if (options.agent === undefined && names.length > 1) {
     throw new TypeError(`crashEverywhere: the file has several agents: ${names.join(', ')}. Name one: { agent: '${agent}' }.`);
   }
@@ -107,9 +110,18 @@ async function judged({ stage, options }: Play, { threadId, events }: PlayedRun)
   return runOf(threadId, events, await effects({ threadId, workspace: join(stage.workspace, threadId) }));
 }
 
-async function playAll(play: Play, places: readonly Place[], clean: CrashRun): Promise<CrashResult[]> {
-  const { ways = ['kill', 'freeze'], runsPerWorker = 16 } = play.options;
-  const batches = ways.flatMap((way) => inBatches(places, runsPerWorker).map((of) => ({ way, of })));
+interface Batch {
+  way: Way;
+  places: readonly Place[];
+}
+
+/** Consecutive places are in one batch, because their runs come to them at about the same time. */
+function batchesOf(all: readonly Place[], { ways, runsPerWorker }: Required<Pick<CrashOptions, 'ways' | 'runsPerWorker'>>): Batch[] {
+  const starts = Array.from({ length: Math.ceil(all.length / runsPerWorker) }, (_, at) => at * runsPerWorker);
+  return ways.flatMap((way) => starts.map((from) => ({ way, places: all.slice(from, from + runsPerWorker) })));
+}
+
+async function playAll(play: Play, batches: readonly Batch[], clean: CrashRun): Promise<CrashResult[]> {
   // A process takes a second of CPU to start, so it starts before it is needed.
   let unborn = batches.length;
   const newProcess = (): Child | undefined => (unborn-- > 0 ? play.stage.newProcess() : undefined);
@@ -128,18 +140,9 @@ async function playAll(play: Play, places: readonly Place[], clean: CrashRun): P
   return results.flat();
 }
 
-function inBatches<T>(all: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
-}
-
-async function playBatch(
-  play: Play,
-  victim: Child,
-  { way, of }: { way: Way; of: readonly Place[] },
-  clean: CrashRun,
-): Promise<CrashResult[]> {
+async function playBatch(play: Play, victim: Child, { way, places: listed }: Batch, clean: CrashRun): Promise<CrashResult[]> {
   const name = play.stage.newTaskQueue();
-  const places = new Map(of.map((place, at) => [`${name}-${way}-${at + 1}`, place]));
+  const places = new Map(listed.map((place, at) => [`${name}-${way}-${at + 1}`, place]));
   const played = await playStruck(play, victim, way, places);
   return Promise.all(
     played.map(async (one): Promise<CrashResult> => {

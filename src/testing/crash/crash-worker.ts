@@ -76,6 +76,9 @@ async function begin(given: WorkerArguments): Promise<string[]> {
       // The polls of a frozen process may still take tasks, which are late by a timeout then: as few as possible.
       workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 2 },
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
+      // A thread that stands still while an event is recorded keeps its slot.
+      maxConcurrentWorkflowTaskExecutions: 1_000,
+      maxConcurrentActivityTaskExecutions: 1_000,
       workflowThreadPoolSize: 1,
       sinks: {
         longhaulEvents: { recorded: { fn: ({ workflowId }, seq: number) => marks.mark(workflowId, `event ${seq}`) } },

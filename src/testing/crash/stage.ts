@@ -22,6 +22,8 @@ export interface Stage {
   ledger: string;
   /** The folder whose subfolder with a thread's id is the thread's workspace. */
   workspace: string;
+  /** Why workers failed, if any did. */
+  failures: string[];
   newTaskQueue(): string;
   /** A new process, with its code loaded. */
   newProcess(): Child;
@@ -57,15 +59,18 @@ export async function setStage({ agentsFile, script, ...where }: StageOptions): 
     const codePath = await tellingBundle(folder);
     const [ledger, workspace] = [join(folder, 'ledger'), join(folder, 'workspace')];
     const name = `crash-${randomUUID().slice(0, 8)}`;
+    const failures: string[] = [];
     let queues = 0;
     return {
       client,
       ledger,
       workspace,
+      failures,
       newTaskQueue: () => `${name}-${++queues}`,
       newProcess() {
         const child = startChild(join(__dirname, `crash-worker${__filename.endsWith('.ts') ? '.ts' : '.js'}`));
         closing.push(() => child.kill());
+        child.onReport('failed', (why) => failures.push(String(why)));
         return child;
       },
       beginWorker: (child, taskQueue, stops = {}) =>

@@ -1,5 +1,5 @@
 import { defineAgent, defineTool, type Tool, ToolFailure } from 'longhaul';
-import { noteEffect, notedEffects } from 'longhaul/testing';
+import { notedEffects, noteEffect } from 'longhaul/testing';
 import { z } from 'zod';
 
 const input = z.object({ id: z.string() });
