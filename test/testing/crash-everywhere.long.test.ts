@@ -1,6 +1,6 @@
 import { compensated, compiledTesting, crash } from './each-effect';
 
-test('an agent with one tool of each effect doubles nothing, loses nothing untold and compensates each saga once, wherever its worker is killed or frozen', async () => {
+test('[B189] an agent with one tool of each effect doubles nothing, loses nothing untold and compensates each saga once, wherever its worker is killed or frozen', async () => {
   const report = await crash('each-effect');
   console.log(report.summary);
   expect(() => compiledTesting().assertCrashSafe(report)).not.toThrow();

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { compensated, compiledTesting, crash } from './each-effect';
 
 test('an agent with one tool of each effect passes at every twelfth point, and the report says what was unknown', async () => {
@@ -36,4 +37,22 @@ test('what a run must do when the outcome of its `once` call is unknown can be c
   const told = report.points.filter(({ run }) => run.unknown.length > 0);
   expect(told.map(({ at }) => at)).toEqual(['as mail begins', 'after mail has ended, before its outcome is recorded']);
   expect(told.map(({ run }) => run.effects.length)).toEqual([0, 1]);
+});
+
+test('people of the conversation approve in every run, each run has its own folder, and the author reads the effects', async () => {
+  const workspaces = new Set<string>();
+  const report = await crash('asks', {
+    every: 4,
+    async talk(thread) {
+      for await (const { type, data } of thread.events({ live: false }))
+        if (type === 'agent.approval.requested') await thread.approve(data.toolCall.id, { by: 'dana' });
+    },
+    effects({ workspace }) {
+      workspaces.add(workspace);
+      return existsSync(workspace) ? readdirSync(workspace).map((what) => ({ tool: 'write', what })) : [];
+    },
+  });
+  expect(() => compiledTesting().assertCrashSafe(report)).not.toThrow();
+  expect(report.clean).toMatchObject({ answer: 'Written.', effects: [{ tool: 'write', what: 'report' }] });
+  expect(workspaces.size).toBe(report.points.length + 2);
 });

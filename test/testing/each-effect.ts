@@ -23,6 +23,7 @@ export const scripts = {
     fail(400, { message: 'broken' }),
   ],
   'ignores-keys': [calls('charge', 'order'), say('Charged.')],
+  asks: [calls('write', 'report'), say('Written.')],
   'fails-unknown': [calls('mail', 'dana'), say('Mailed.')],
 } satisfies Record<string, Reply[]>;
 

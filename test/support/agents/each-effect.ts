@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineAgent, defineTool, type Tool, ToolFailure } from 'longhaul';
 import { notedEffects, noteEffect } from 'longhaul/testing';
 import { z } from 'zod';
@@ -67,9 +69,23 @@ const book = defineTool({
   compensate: ({ id }, _, { threadId, idempotencyKey: key }) => noteEffect({ threadId, tool: 'book', what: `cancelled ${id}`, key }),
 });
 
+/** Runs only after an approval, and leaves its effect in its folder. */
+const write = defineTool({
+  name: 'write',
+  description: 'Writes a file.',
+  input,
+  effect: 'keyed',
+  approval: 'always',
+  execute({ id }, { workspace }) {
+    writeFileSync(join(workspace, id), id);
+    return `wrote ${id}`;
+  },
+});
+
 const agentWith = (name: string, tools: Tool[]) =>
   defineAgent({ name, model: 'openai/gpt-5', instructions: 'Work.', tools, retry: { maxAttempts: 1 } });
 
 export const eachEffect = agentWith('each-effect', [look, chargeBy(true), mailBy('tell-model'), transfer, book]);
 export const ignoresKeys = agentWith('ignores-keys', [chargeBy(false)]);
 export const failsUnknown = agentWith('fails-unknown', [mailBy('fail-run')]);
+export const asks = agentWith('asks', [write]);
