@@ -6,8 +6,8 @@ test('[B189] an agent with one tool of each effect doubles nothing, loses nothin
   expect(() => compiledTesting().assertCrashSafe(report)).not.toThrow();
   expect(report.clean.end).toBe('thread.run.failed');
 
-  // Every event, and two moments of each of the six model calls, six calls of tools and two compensations.
-  const perWay = report.clean.events.length + 2 * (6 + 6 + 2) - 1;
+  // Every event, and two moments of each of the six model calls, seven calls of tools and two compensations. The last model call fails.
+  const perWay = report.clean.events.length + 2 * (6 + 7 + 2) - 1;
   expect(report.points.filter(({ way }) => way === 'kill')).toHaveLength(perWay);
   expect(report.points.filter(({ way }) => way === 'freeze')).toHaveLength(perWay);
   for (const point of report.points) {
