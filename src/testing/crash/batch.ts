@@ -123,7 +123,7 @@ async function startRuns(
   return Promise.all(
     threadIds.map(async (id) => {
       const thread = await client.start(agent, input, { ...start, id, taskQueue });
-      const talking = Promise.resolve(talk?.(thread)).then(
+      const talking = (async () => talk?.(thread))().then(
         () => ({}),
         (error: Error) => ({ talkError: error.message }),
       );

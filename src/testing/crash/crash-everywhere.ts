@@ -80,6 +80,7 @@ async function conversationOf(stage: Stage, { child }: Bystander, options: Crash
   if (options.agent === undefined && names.length > 1) {
     throw new TypeError(`crashEverywhere: the file has several agents: ${names.join(', ')}. Name one: { agent: '${agent}' }.`);
   }
+  if (!names.includes(agent)) throw new TypeError(`crashEverywhere: the file has no agent '${agent}'. It has: ${names.join(', ')}.`);
   return { agent, input, start, talk, timeoutMs };
 }
 
