@@ -92,6 +92,8 @@ const table: Record<string, Allowance> = {
     ],
     packages: ['node', 'zod', '@temporalio/*'],
   },
+  // Starts a server for the runs, unless one is named.
+  'testing/crash/server': { zones: ['scripts'] },
   index: {
     zones: [
       'core',

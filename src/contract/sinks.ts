@@ -10,3 +10,13 @@ export interface ThreadSinks extends Sinks {
     stopSteps(runId: string, which: StoppedSteps): void;
   };
 }
+
+/**
+ * The name of a global variable of the workflow sandbox. If it is true, a thread tells its process of each event that it records. `crashEverywhere`
+ * sets it in front of the bundle, to stop the process at an event.
+ */
+export const tellEvents = '__longhaulTellEvents';
+
+export interface EventSinks extends Sinks {
+  longhaulEvents: { recorded(seq: number): void };
+}

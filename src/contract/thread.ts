@@ -63,6 +63,7 @@ export interface BackgroundInput {
   verdict: Extract<Verdict, { kind: 'run' }>;
   /** As in the agent's facts and in the thread's input. */
   takeoverMs?: number;
+  lostAfterMs?: number;
   agentWaitMs?: number;
 }
 

@@ -136,6 +136,8 @@ export interface AgentFacts {
   loadedTools?: number;
   /** Milliseconds until another worker takes over a step of a worker that died. Default 5,000. */
   takeoverMs?: number;
+  /** The heartbeat timeout of `once`, `saga` and `verify` calls, in milliseconds. Default 60,000. Only `crashEverywhere` sets it. */
+  lostAfterMs?: number;
   /**
    * How names of people are compared. `as-seen`: by `sameName`. Runs that began with earlier code have `true` (by `earlierNames`) or nothing
    * (character by character).

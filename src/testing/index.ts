@@ -1,4 +1,9 @@
-/** Helpers to test agents: a scripted model server, calls as a confused model makes them, and the replay of recorded histories. */
+/** Helpers to test agents: a scripted model server, crashes at every event, calls as a confused model makes them, and the replay of recorded histories. */
+export { type CrashOptions, crashEverywhere } from './crash/crash-everywhere';
+export type { CrashRun, Difference } from './crash/judge';
+export { type Effect, type NotedEffect, notedEffects, noteEffect } from './crash/ledger';
+export type { CrashPoint, Way } from './crash/points';
+export { assertCrashSafe, type CrashReport, type CrashResult } from './crash/report';
 export { type FuzzFinding, type FuzzOptions, type FuzzReport, fuzzTool } from './fuzz-tool';
 export { type History, historyFromJson, historyToJson, type RecordedHistory, readHistoryFile, writeHistoryFile } from './history-file';
 export * from './model-server';

@@ -14,8 +14,8 @@ import { runToolStep } from './tool-step';
 export async function backgroundCall(input: BackgroundInput): Promise<ToolOutcome> {
   const wrong = decodeFailureOf(input) ?? whyNotOurs(input);
   if (wrong) throw ApplicationFailure.nonRetryable(`The background call was not started: ${wrong}`, failureTypes.invalidInput);
-  const { request, verdict, takeoverMs, agentWaitMs, threadId } = input;
-  const facts = takeoverMs === undefined ? null : { takeoverMs };
+  const { request, verdict, takeoverMs, lostAfterMs, agentWaitMs, threadId } = input;
+  const facts = { ...(takeoverMs !== undefined && { takeoverMs }), ...(lostAfterMs !== undefined && { lostAfterMs }) };
   const waits = agentWaitMs === undefined ? {} : { agentWaitMs };
   const workflow = { state: { facts }, input: waits, growth: { ...noGrowth }, eager: true, alarms: 0 };
   const scope = stepScope({ run: { id: request.runId } }, 'all');

@@ -104,13 +104,14 @@ function recordEnd({ record }: ThreadContext, { id, name, sentId: known = id }: 
  */
 async function inOwnWorkflow(thread: ThreadContext, workflowId: string, { request, verdict }: ToolCallStep): Promise<ToolOutcome> {
   const { state, input, growth } = thread;
-  const { takeoverMs } = state.facts ?? {};
+  const { takeoverMs, lostAfterMs } = state.facts ?? {};
   const { agentWaitMs } = input;
   const call = {
     threadId: state.threadId,
     request,
     verdict,
     ...(takeoverMs !== undefined && { takeoverMs }),
+    ...(lostAfterMs !== undefined && { lostAfterMs }),
     ...(agentWaitMs !== undefined && { agentWaitMs }),
   };
   grow(growth, backgroundEvents, call);

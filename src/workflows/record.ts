@@ -1,10 +1,13 @@
-import { setCurrentDetails, uuid4 } from '@temporalio/workflow';
+import { proxySinks, setCurrentDetails, uuid4 } from '@temporalio/workflow';
+import { type EventSinks, tellEvents } from '../contract/sinks';
 import { details } from '../core/details';
 import type { DurableEvent, DurableEventData, DurableEventType } from '../core/event';
 import { type Extra, evolve } from '../core/evolve';
 import { activeRun, type ThreadState } from '../core/state';
 
 export type RecordEvent = <T extends DurableEventType>(type: T, data: DurableEventData[T], extra?: Extra & { runId?: string }) => void;
+
+const { longhaulEvents } = proxySinks<EventSinks>();
 
 /** Returns the function that records events, which is the only way to change a thread's state (I1). */
 export function recorder(state: ThreadState): RecordEvent {
@@ -18,6 +21,7 @@ export function recorder(state: ThreadState): RecordEvent {
       data,
     } as DurableEvent;
     evolve(state, event, extra);
+    if (Reflect.get(globalThis, tellEvents) === true) longhaulEvents.recorded(event.seq);
   };
 }
 

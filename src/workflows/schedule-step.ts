@@ -9,7 +9,7 @@ import { activityEvents, type Growth, grow } from './growth';
 
 /** What scheduling a step needs of the workflow that does it: a thread, or a background call. */
 export interface StepContext extends AgentWait {
-  state: { facts: Pick<AgentFacts, 'takeoverMs'> | null };
+  state: { facts: Pick<AgentFacts, 'takeoverMs' | 'lostAfterMs'> | null };
   growth: Growth;
   /** How often heartbeats arrived too late. Each time lengthens the heartbeat timeout of the next steps. */
   alarms: number;
@@ -36,13 +36,16 @@ export async function scheduleStep<R extends { earlier?: EarlierAttempts }, T>(
   schedule: (options: StepOptions, request: R) => Promise<T>,
 ): Promise<T> {
   const { maximumAttempts } = options.retry;
-  const shortest = heartbeatTimeoutOf(thread.state.facts?.takeoverMs);
+  const { takeoverMs, lostAfterMs } = thread.state.facts ?? {};
+  const shortest = heartbeatTimeoutOf(takeoverMs);
+  // An option without a heartbeat timeout has that of the takeover time.
+  const patient = options.heartbeatTimeout && (lostAfterMs ?? options.heartbeatTimeout);
   let earlier: EarlierAttempts | undefined;
   let pauses: ReturnType<typeof agentPauses> | undefined;
   let keyless = 0;
   for (let times = 1; ; ) {
     const { alarms, growth } = thread;
-    const heartbeatTimeout = options.heartbeatTimeout ?? Math.min(shortest * 4 ** alarms, Math.max(shortest, longestTimeoutMs));
+    const heartbeatTimeout = patient ?? Math.min(shortest * 4 ** alarms, Math.max(shortest, longestTimeoutMs));
     try {
       grow(growth, activityEvents, request);
       const step = await schedule(
