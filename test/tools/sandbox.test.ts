@@ -213,6 +213,21 @@ describe('the paths of the setting', () => {
     expect(await sh('touch /var/lib/x')).toMatch(/Read-only/);
   });
 
+  testInSandbox('can not be evaded by a command that renames the folders around them for the next one', async () => {
+    await mkdir(join(workspace, 'a/b/kept'), { recursive: true });
+    await mkdir(join(workspace, 'a/b/fixed/more'), { recursive: true });
+    await writeFile(join(workspace, 'a/b/kept/key'), 'a key');
+    await writeFile(join(workspace, 'a/b/fixed/more/key'), 'a key');
+    const [kept, fixed] = [join(workspace, 'a/b/kept'), join(workspace, 'a/b/fixed')];
+    const sandbox = { readOnly: [fixed], hidden: [kept, join(fixed, 'more/key')] };
+    for (const folder of ['a', 'a/b', 'a/b/kept', 'a/b/fixed'])
+      expect(await confined(`mv ${folder} ${folder}2`, {}, sandbox)).toMatch(/busy/);
+    expect(await confined('touch a/x a/b/x && ls a/b/kept | wc -l; touch a/b/fixed/x a/b/fixed/more/x', {}, sandbox)).toMatch(
+      /^0\n.*Read-only[\s\S]*Read-only/,
+    );
+    expect(await confined('cat a/b/fixed/more/key', {}, sandbox)).toMatch(/Permission denied/);
+  });
+
   testInSandbox('keep a folder of the workspace as it is, and a link in its place shows nothing else', async () => {
     const outside = await newFolder();
     await writeFile(join(outside, 'secret'), 'a secret');

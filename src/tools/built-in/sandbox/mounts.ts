@@ -68,6 +68,10 @@ export function workspaceMounts(workspace: string, { readOnly, writable, hidden:
     ...readOnly.filter((path) => rootOf(path) === undefined).flatMap((path) => existing(path)),
     ...others,
     { at: workspace, kind: 'write' },
+    ...[...readOnly, ...hiddenPaths]
+      .flatMap((path) => foldersBetween(rootOf(path), path))
+      .filter((folder) => ![...readOnly, ...hiddenPaths].some((path) => isBelow(folder, path)))
+      .flatMap((folder) => pinned(rootOf(folder), folder, 'write')),
     ...roots.flatMap(gitMounts),
     ...readOnly.flatMap((path) => pinned(rootOf(path), path, 'read')),
     ...[join(workspace, ownFolder), ...hiddenPaths].flatMap(hidden),
@@ -83,6 +87,12 @@ function gitMounts(root: string): Mount[] {
   if (!statOf(git)?.isDirectory()) return pinned(root, git, 'read');
   const kept = ['config', 'config.worktree', 'hooks'].flatMap((name) => pinned(root, join(git, name), 'read'));
   return git === root ? kept : [...pinned(root, git, 'write'), ...kept];
+}
+
+/** The folders around a path that a command could rename, so that the next command would find the path elsewhere. */
+function foldersBetween(root: string | undefined, path: string): string[] {
+  const names = root === undefined ? [] : relative(root, path).split(sep);
+  return names.slice(0, -1).map((_, at) => join(root ?? sep, ...names.slice(0, at + 1)));
 }
 
 /** A path in a folder that commands can change: it is opened without following links, so that nothing else can take its place. */
