@@ -243,7 +243,7 @@ describe('dividing a transcript for a summary', () => {
   const task = said('the task');
   const texts = (messages: readonly Message[]) => messages.map(({ id }) => id);
 
-  test('keeps the objective, what the run began with, and the last turns; never separates a call from its results', () => {
+  test('[A144] keeps the objective, what the run began with, and the last turns; never separates a call from its results', () => {
     const sizes = fc.array(
       fc.record({ tokens: fc.integer({ min: 0, max: 50 }), calls: fc.integer({ min: 0, max: 3 }), asks: fc.boolean() }),
       {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
+import type { Thread } from '../../src/client';
 import type { EphemeralEvent } from '../../src/core/event';
-import { callTools, fail, finish, refuse, say, slowly, withUsage } from '../../src/testing/model-server';
+import { callTools, fail, finish, refuse, say, slowly, type WireMessage, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { answerParts } from '../support/answer-parts';
 import { collect, type Rig, startRig, until } from '../support/rig';
@@ -165,7 +166,7 @@ test('[A10][A12][A29] deltas arrive on the side channel between the message shel
   );
 });
 
-test('[A139][A149][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {
+test('[A139][A149][A158][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {
   const rawArguments = '{ "a": 1,\n "b": 2 }';
   const input = scene([callTools([{ name: 'add', rawArguments, id: 'call_raw' }], 'Adding.'), say('3'), say('Again: 3')]);
   const thread = await rig.client.start(adder, input, { mode: 'conversation' });
@@ -191,6 +192,39 @@ test('[A139][A149][B10] the model is sent the instructions, the history and new 
     ['user', 'And now?'],
   ]);
   await thread.close();
+});
+
+test('[A146][A157][A158] an awaited and a streamed run send the same requests: each message once, in the order in which they were added at the same time', async () => {
+  const added = ['first', 'second', 'third'];
+  const requests = async (follow: (thread: Thread) => Promise<unknown>) => {
+    const held = gate();
+    const adding = callTools([{ name: 'add', args: { a: 1, b: 2 }, id: 'call_1' }], 'Adding.');
+    const input = scene(({ turn }) => (turn === 0 ? held.opened.then(() => adding) : say('3')));
+    const thread = await rig.client.start(adder, input);
+    const followed = follow(thread);
+    await until(
+      () => requestsOf(rig, input).length,
+      (n) => n === 1,
+    );
+    for (const text of added) await thread.send(text);
+    held.open();
+    await followed;
+    const told = await story(thread);
+    const taken = ofType(told, 'thread.message.created').filter(({ data }) => added.includes(String(data.message.content)));
+    expect(taken).toHaveLength(3);
+    expect(new Set(taken.map(({ timestamp }) => timestamp)).size).toBe(1);
+    return requestsOf(rig, input).map(({ body }) => JSON.parse(JSON.stringify(body.messages).replaceAll(input, 'the input')));
+  };
+  const awaited = await requests((thread) => thread.result());
+  const streamed = await requests((thread) => collect(thread.events()));
+  expect(streamed).toEqual(awaited);
+  expect(awaited[1].map(({ role, content }: WireMessage) => [role, content])).toEqual([
+    ['system', 'Add.'],
+    ['user', 'the input'],
+    ['assistant', 'Adding.'],
+    ['tool', '3'],
+    ...added.map((text) => ['user', text]),
+  ]);
 });
 
 test('[A219] usage is counted in the events, the run, the thread and the result', async () => {
