@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { globFiles } from '../../src/tools/built-in/glob';
@@ -34,6 +35,39 @@ const sources = {
   'dist/e.ts': 'total(6);\n',
   '.longhaul/f.ts': 'total(7);\n',
 };
+
+test('a search whose ignore rules take too much memory fails, and says so', async () => {
+  const { workspace } = await repository({ 'a.ts': 'x' });
+  const rules = Array.from({ length: 130_000 }, (_, i) => `*a${i}?[!x-z]*b{${i},c${i}}**/d*`).join('\n');
+  await writeText(join(workspace, '.gitignore'), rules);
+  const found = await told(globFiles, { pattern: '*' }, { workspace });
+  // Without a limit it takes 2.7 GB.
+  expect(found).toMatch(/^Error: ripgrep needed more memory than it may use/);
+});
+
+test('of a hundred searches at once, few run at a time', async () => {
+  const { glob } = await repository(sources);
+  let most = 0;
+  const watching = setInterval(() => {
+    const running = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === process.pid);
+    most = Math.max(most, running.length);
+  }, 5);
+  const all = await Promise.all(Array.from({ length: 100 }, () => glob({ pattern: '*.ts', limit: 1 }))).finally(() =>
+    clearInterval(watching),
+  );
+  expect(new Set(all.map(String)).size).toBe(1);
+  // A glob has two processes, two globs run, and some of these may have ended while they were counted.
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(8);
+});
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return undefined;
+  }
+}
 
 describe('glob', () => {
   test('finds files in any folder or from the path on, sorted by path, without what .gitignore excludes', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
 import { shownPath } from './list-dir';
-import { runRipgrep, type Target, targetOf } from './ripgrep';
+import { inTurn, runRipgrep, type Target, targetOf } from './ripgrep';
 import { openWorkspace, type Workspace, WorkspaceError } from './workspace';
 
 /** More files than this are not listed. */
@@ -26,7 +26,9 @@ export const globFiles = defineTool({
     const workspace = await openWorkspace(ctx.workspace);
     const target = await targetOf(workspace, path);
     if (target.name !== undefined) throw new WorkspaceError(`'${path}' is a file. Name a folder.`);
-    const [matching, listed] = await Promise.all([filesIn(workspace, target, ctx.signal, pattern), filesIn(workspace, target, ctx.signal)]);
+    const [matching, listed] = await inTurn(() =>
+      Promise.all([filesIn(workspace, target, ctx.signal, pattern), filesIn(workspace, target, ctx.signal)]),
+    );
     const isListed = new Set(listed.files);
     const found = matching.files.filter((name) => isListed.has(name));
     const isComplete = matching.isComplete && listed.isComplete;

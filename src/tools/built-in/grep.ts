@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { defineTool } from '../defining/define-tool';
+import { defineTool, type ToolContext } from '../defining/define-tool';
 import { maxOutputBytes } from '../running/output-cap';
 import { filesIn } from './glob';
 import { shownPath } from './list-dir';
-import { runRipgrep, targetOf } from './ripgrep';
+import { inTurn, runRipgrep, targetOf } from './ripgrep';
 import { openWorkspace } from './workspace';
 
 const timeoutMs = 30_000;
@@ -37,24 +37,26 @@ export const grepFiles = defineTool({
   input,
   effect: 'pure',
   timeoutMs: timeoutMs + 5_000,
-  async execute(args, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
-    const target = await targetOf(workspace, args.path);
-    const begun = performance.now();
-    // A glob also finds files that `.gitignore` excludes.
-    const listed = args.include === undefined ? undefined : new Set((await filesIn(workspace, target, ctx.signal)).files);
-    const results = new Results(args, (name) => shownPath(workspace.show(join(target.folder, name))), listed);
-    const { timedOut } = await runRipgrep(workspace, target, {
-      args: argumentsOf(args),
-      ...(args.include !== undefined && { glob: args.include }),
-      separator: args.files_only ? '\0' : '\n',
-      onRecord: (record) => results.add(record),
-      signal: ctx.signal,
-      timeoutMs: Math.max(1, timeoutMs - (performance.now() - begun)),
-    });
-    return results.text(timedOut);
-  },
+  execute: (args, ctx) => inTurn(() => search(args, ctx)),
 });
+
+async function search(args: GrepArguments, ctx: ToolContext): Promise<string> {
+  const workspace = await openWorkspace(ctx.workspace);
+  const target = await targetOf(workspace, args.path);
+  const begun = performance.now();
+  // A glob also finds files that `.gitignore` excludes.
+  const listed = args.include === undefined ? undefined : new Set((await filesIn(workspace, target, ctx.signal)).files);
+  const results = new Results(args, (name) => shownPath(workspace.show(join(target.folder, name))), listed);
+  const { timedOut } = await runRipgrep(workspace, target, {
+    args: argumentsOf(args),
+    ...(args.include !== undefined && { glob: args.include }),
+    separator: args.files_only ? '\0' : '\n',
+    onRecord: (record) => results.add(record),
+    signal: ctx.signal,
+    timeoutMs: Math.max(1, timeoutMs - (performance.now() - begun)),
+  });
+  return results.text(timedOut);
+}
 
 function argumentsOf({ pattern, ignore_case: ignoreCase, literal, context, files_only: filesOnly }: GrepArguments): string[] {
   return [

@@ -1,14 +1,19 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname } from 'node:path';
 import { ownFolder } from '../../core/own-folder';
 import { ToolFailure } from '../defining/tool-failure';
+import { fewAtOnce } from './few-at-once';
 import type { Workspace } from './workspace';
 
 /** Longer records are cut: a line of output is bounded by `--max-columns`, a path by the system. */
 const mostRecordBytes = 64 * 1024;
 const mostErrorBytes = 2_000;
+/** The address space of ripgrep, which compiles all rules of all ignore files of the workspace. Enough for some 20,000 rules. */
+const mostMemoryBytes = 512 * 1024 * 1024;
+const prlimit = '/usr/bin/prlimit';
 
 /**
  * No configuration, no settings of the machine's git; no files of git and longhaul. Symbolic links are not followed, which is the default. Hidden
@@ -16,6 +21,12 @@ const mostErrorBytes = 2_000;
  */
 const always = ['--no-config', '--no-ignore-global', '--no-messages', '--no-mmap', '--color=never', '--hidden', '--sort=path'];
 const excluded = ['.git', ownFolder].map((name) => `--glob=!${name}`);
+
+/**
+ * Runs a search of a tool, at most two at the same time in a process: a model may request a hundred at once. Each starts processes, which blocks the
+ * process for the longer the more memory it has, and keeps lists of files.
+ */
+export const inTurn = fewAtOnce(2);
 
 export interface Search {
   /** Arguments, without globs and paths. */
@@ -50,17 +61,23 @@ export async function targetOf(workspace: Workspace, path: string): Promise<Targ
 export async function runRipgrep(workspace: Workspace, { folder, name = '' }: Target, search: Search): Promise<{ timedOut: boolean }> {
   const { args, glob, onRecord, separator, signal, timeoutMs } = search;
   if ([...args, glob].some((text) => text?.includes('\0'))) throw new ToolFailure('Error: a pattern can not have a null character.');
+  // The call may have waited for its turn.
+  signal.throwIfAborted();
   const globs = [...(glob === undefined ? [] : [`--glob=${glob}`]), ...excluded];
   const opened = await workspace.openFolder(folder);
   try {
     return await new Promise((done, fail) => {
-      const child = spawn(program(), [...always, ...args, ...globs, '--', `./${name}`], {
+      const [command, ...limit] = limited(program());
+      const child = spawn(command, [...limit, ...always, ...args, ...globs, '--', `./${name}`], {
         cwd: opened.path,
         env: {},
         stdio: ['ignore', 'pipe', 'pipe'],
       });
-      let [errors, isEnough, timedOut] = ['', false, false];
-      const stop = () => child.kill('SIGKILL');
+      let [errors, isEnough, timedOut, isStopped] = ['', false, false, false];
+      const stop = () => {
+        isStopped = true;
+        child.kill('SIGKILL');
+      };
       const timer = setTimeout(() => {
         timedOut = true;
         stop();
@@ -88,12 +105,21 @@ export async function runRipgrep(workspace: Workspace, { folder, name = '' }: Ta
         // 0: found, 1: nothing found, 2: an error, possibly only with some files.
         if (code === 2 && errors.trim() !== '') fail(new ToolFailure(`Error: ripgrep refused the search: ${errors.trim()}`));
         else if (signal.aborted) fail(signal.reason);
+        else if (code === null && !isStopped) fail(new ToolFailure(outOfMemory));
         else done({ timedOut });
       });
     });
   } finally {
     await opened.handle.close();
   }
+}
+
+const outOfMemory =
+  'Error: ripgrep needed more memory than it may use. Perhaps ignore files of the workspace (.gitignore, .ignore) are very long, or the pattern is.';
+
+/** The program and its arguments, with a limit of its memory where the system has `prlimit`. */
+function limited(program: string): [command: string, ...args: string[]] {
+  return existsSync(prlimit) ? [prlimit, `--as=${mostMemoryBytes}`, '--core=0', program] : [program];
 }
 
 class Records {

@@ -104,18 +104,33 @@ const readers: Record<string, Judge> = {
     texts: 1,
     unless: 'e regexp',
   }),
-  rg: known({
-    flags: 'nNilcwvsSFxoUHIPuqpa0',
-    values: 'ABCmegtTdjMr',
-    long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
-    longValues:
-      'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
-    texts: 1,
-    unless: 'e regexp files type-list',
-  }),
+  rg: known(
+    {
+      flags: 'nNilcwvsSFxoUHIPuqpa0',
+      values: 'ABCmegtTdjMr',
+      long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
+      longValues:
+        'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
+      texts: 1,
+      unless: 'e regexp files type-list',
+    },
+    rgsOnly,
+  ),
   find: findsOnly,
   git: gitReads,
 };
+
+/** The most threads that `rg` may start. */
+const mostThreads = 16;
+/** Each `$` in a replacement may stand for a whole line. */
+const mostReferences = 4;
+
+function rgsOnly({ options }: Arguments): boolean {
+  return options.every(([name, value = '']) => {
+    if (name === 'j' || name === 'threads') return /^\d+$/.test(value) && Number(value) <= mostThreads;
+    return !(name === 'r' || name === 'replace') || value.split('$').length - 1 <= mostReferences;
+  });
+}
 
 const sed = known(
   {
@@ -142,9 +157,20 @@ const editors: Record<string, Judge> = {
   awk: known(
     { values: 'Fv', texts: 1, ordered: true },
     ({ texts: [program = ''] }) =>
-      !/system|getline|close|fflush|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|[|>@]/.test(program.replace(/\|\||>=/g, '')),
+      !/system|getline|close|fflush|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|[|>@]/.test(program.replace(/\|\||>=/g, '')) &&
+      isBoundedAwk(program),
   ),
 };
+
+/**
+ * Whether a program of awk ends, and needs no more memory than its input: it has no loops, no functions, nothing that makes a text longer, and changes
+ * variables only by adding numbers. The number of a field that is assigned may be two billion.
+ */
+function isBoundedAwk(program: string): boolean {
+  const assigns = /=/.test(program.replace(/[=!<>]=|[-+]=/g, ''));
+  const fields = /(\$[^;{}]*|\bNF\s*)(\+\+|--|[-+]=)|(\+\+|--)\s*(\$|NF\b)/.test(program);
+  return !assigns && !fields && !/\b(while|for|do|func|function|s?printf|g?sub|gensub)\b/.test(program);
+}
 
 /** Commands with known options, for configured rules only. `sort` writes data that doesn't fit in memory to files in `TMPDIR`. */
 const others: Record<string, Judge> = {
@@ -167,7 +193,11 @@ export function programName(word: string): string {
 export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand, mode: 'minimal' | 'trusted', place: Place): boolean {
   const table = mode === 'trusted' ? { ...readers, ...editors } : readers;
   const judge = table[ownName(table, program?.text)];
-  return judge?.(args, place) === true && !args.some(countsFar) && inputs.every((text) => isInside({ text, glob: false }, place));
+  return (
+    judge?.(args, place) === true &&
+    !args.some((arg) => countsFar(arg) || isWide(arg)) &&
+    inputs.every((text) => isInside({ text, glob: false }, place))
+  );
 }
 
 /** `grep` and `sed` need about 1 KB for each repetition of a pattern. */
@@ -177,6 +207,14 @@ const mostRepetitions = 50_000;
 function countsFar({ text }: ShellWord): boolean {
   const counts = [...text.matchAll(/\{(\d*),?(\d*)\\?\}/g)].map(([, least, most]) => Math.max(Number(least), Number(most), 1));
   return counts.reduce((product, count) => product * count, text.length) > mostRepetitions;
+}
+
+/**
+ * Whether a word, as a format, pads or cuts to thousands of characters: `find -printf %1999999999p` prints as much, and a program that reads it may
+ * keep it in memory. `%<(9)` and `%w(9,9,9)` are git's.
+ */
+function isWide({ text }: ShellWord): boolean {
+  return /%[^a-zA-Z%]*\d{4}|%w\([^)]*\d{4}/.test(text);
 }
 
 /**
