@@ -255,7 +255,7 @@ function judge(
   { threadId }: Step,
 ): Promise<Verdict[]> {
   const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
-  const options = { mayBeAsked, workspace, sent, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const options = { threadId, mayBeAsked, workspace, sent, ...(rules && { rules }), ...(extraTools && { extraTools }) };
   return Promise.all(calls.map(async (call) => withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked)));
 }
 

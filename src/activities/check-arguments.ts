@@ -9,7 +9,7 @@ export function checkArguments({ agents, outputTools = [] }: ActivityDependencie
   return async ({ agent, call, extraTools }) => {
     const threadId = ownThread();
     const toolbox = await agentOf(agents, agent).toolsFor({ threadId, outputTools });
-    const verdict = await toolbox.judge(call, { mayBeAsked: true, ...(extraTools && { extraTools }) });
+    const verdict = await toolbox.judge(call, { threadId, mayBeAsked: true, ...(extraTools && { extraTools }) });
     if (verdict.kind === 'reject') return { error: verdict.error };
     const approval = 'approval' in verdict && verdict.approval;
     return { ...checkedBy(withDigest(threadId, call, verdict, true)), ...(approval && { approval }) };

@@ -86,7 +86,7 @@ async function checkedArguments(
   if (hook !== 'approve:tool' || !('args' in answer) || !answer.args) return undefined;
   const call = { ...(input as HookInput['approve:tool']).call, arguments: JSON.stringify(answer.args) };
   try {
-    const verdict = await (await agent.toolsFor({ threadId, outputTools })).judge(call, { mayBeAsked: true });
+    const verdict = await (await agent.toolsFor({ threadId, outputTools })).judge(call, { threadId, mayBeAsked: true });
     if (verdict.kind !== 'reject') return checkedBy(withDigest(threadId, call, verdict, true));
   } catch {
     // Tools that can't be loaded are reported when they are needed.

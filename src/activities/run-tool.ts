@@ -31,7 +31,8 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       const toolbox = await agent.toolsFor({ threadId: step.threadId, calling: call.name, outputTools });
       const tool = toolbox.get(call.name);
       const workspace = resolve(agent.workspace ?? deps.workspace);
-      if (unasked && !(await toolbox.isFree(call, { rules: rules.map(withoutSignature), workspace }))) {
+      const own = rules.map(withoutSignature);
+      if (unasked && !(await toolbox.isFree(call, { rules: own, workspace, threadId: step.threadId }))) {
         return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };
       }
       if (deps.verifier) {

@@ -37,6 +37,8 @@ export const bounds = {
   threadTasks: 10,
   keptTasks: 20,
   taskLogBytes: 64_000_000,
+  /** The output of all of them that is kept on one machine, of all threads. */
+  allTaskLogsBytes: 500_000_000,
   /** Text for the input of such a command. */
   taskInputChars: 100_000,
   /** A progress message of a tool. Heartbeats contain it. */

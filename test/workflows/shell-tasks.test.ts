@@ -1,26 +1,41 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineAgent } from '../../src/agents';
-import { callTools, say } from '../../src/testing/model-server';
+import { callTools, type ScriptRequest, say } from '../../src/testing/model-server';
 import { createShellTools } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { handleOf } from './asking';
 
 const agent = defineAgent({ name: 'worker', model: 'test-model', instructions: 'Work.', tools: createShellTools() });
+const careful = defineAgent({
+  name: 'careful',
+  model: 'test-model',
+  instructions: 'Work.',
+  tools: createShellTools({ approval: ({ command }) => (command === 'cat' ? false : { users: ['dana'] }) }),
+});
 const command = 'echo $$ > pid; exec sleep 300';
+
+/** The first message starts a command, and the next one lists what runs. */
+function startAndList(turn: number) {
+  const replies = [callTools([{ name: 'shell', args: { command, background: true } }]), say('started')];
+  return replies[turn] ?? (turn === 2 ? callTools([{ name: 'shell_task', args: {} }]) : say('listed'));
+}
+
+function inputForCat(messages: ScriptRequest['messages']) {
+  const shown = messages.find(({ role }) => role === 'tool');
+  if (!shown) return callTools([{ name: 'shell', args: { command: 'cat', background: true } }]);
+  const id = /"id":"([^"]+)"/.exec(String(shown.content))?.[1];
+  return callTools([{ name: 'shell_input', args: { id, text: 'rm -rf work\n' } }]);
+}
 
 let rig: Rig;
 let workspace: string;
 beforeAll(async () => {
   workspace = await newFolder();
   rig = await startRig({
-    agents: [agent],
-    // The first message starts a command, and the next one lists what runs.
-    script: ({ turn }) =>
-      [callTools([{ name: 'shell', args: { command, background: true } }]), say('started'), callTools([{ name: 'shell_task', args: {} }])][
-        turn
-      ] ?? say('listed'),
+    agents: [agent, careful],
+    script: ({ turn, messages }) => (messages.some(({ content }) => content === 'Use cat.') ? inputForCat(messages) : startAndList(turn)),
     worker: { workspace, continueAsNewAfter: { events: 40, bytes: 4_000_000 } },
   });
 });
@@ -66,6 +81,20 @@ test('a command in the background ends with a thread that was terminated', async
     () => runs(pid),
     (running) => !running,
   );
+});
+
+test('text for a command waits for the people who must agree to it as a command, and says which command reads it', async () => {
+  const thread = await rig.client.start('careful', 'Use cat.');
+  const [asked] = await until(
+    () => thread.pending(),
+    (pending) => pending.length > 0,
+  );
+  expect(asked).toMatchObject({
+    name: 'shell_input',
+    users: ['dana'],
+    reason: expect.stringMatching(/^Input for the command "cat", started at /),
+  });
+  await handleOf(thread).terminate();
 });
 
 test('a command in the background ends with its worker', async () => {

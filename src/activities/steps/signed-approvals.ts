@@ -40,7 +40,7 @@ export async function whyNotApproved(
   const { call, workspace } = claimed;
   const at = { threadId: claimed.threadId, agent: agent.name };
   const rules = await signedRules(verifier, claimed, at);
-  const verdict = await toolbox.judge(call, { rules, workspace });
+  const verdict = await toolbox.judge(call, { rules, workspace, threadId: claimed.threadId });
   if (verdict.kind === 'reject') return verdict.error;
   const policy = verdict.kind === 'run' ? verdict.approval : undefined;
   const hooks = agent.hooks?.ids() ?? {};

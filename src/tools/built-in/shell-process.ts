@@ -19,6 +19,8 @@ export interface ShellCommand {
   /** Default: the command's input is empty. */
   takesInput?: true;
   onOutput?(chunk: Buffer): void;
+  /** Default: new ones. */
+  processes?: CommandProcesses;
   /** Starts it in a sandbox. */
   confined?: Confine;
 }
@@ -64,7 +66,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 
 /** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
 export function startShell(spec: ShellCommand): RunningShell {
-  const processes = new CommandProcesses();
+  const { processes = new CommandProcesses() } = spec;
   const start = ({ command, handles }: Confinement) =>
     spawn('/bin/sh', ['-c', outerShell, 'longhaul', processes.mark, processes.limit, ...command, ...bash(), '-c', spec.command], {
       cwd: spec.cwd,

@@ -4,26 +4,35 @@ import { shortText } from '../../core/text';
 import { messageOfThrown } from '../../core/thrown';
 import type { AskPolicy, ToolError } from '../../core/tool';
 import type { Tool } from './define-tool';
+import { isToolFailure } from './tool-failure';
 import { withinPatience } from './within';
 
 /** `true`: ask. A string: ask, with that reason. A policy: whom to ask, how many, and until when. */
 export type ApprovalAnswer = boolean | string | AskOptions;
 
+/** Which thread made the call that needs approval. Unset outside an engine. */
+export interface ApprovalContext {
+  threadId?: string | undefined;
+}
+
 /**
  * Whether a call needs approval. A function receives validated arguments. It fails closed: if it throws, doesn't answer within 10 s, or returns
- * an invalid answer, a person is asked. If it returns an impossible policy, the call is rejected, because there is no valid set of approvers.
+ * an invalid answer, a person is asked. If it throws a `ToolFailure`, or returns an impossible policy, the call is rejected, because there is no
+ * valid set of approvers.
  */
-export type ApprovalRule<Args> = 'never' | 'always' | ((args: Args) => ApprovalAnswer | Promise<ApprovalAnswer>) | ApprovalPolicy<Args>;
+export type ApprovalRule<Args> = 'never' | 'always' | ApprovalFunction<Args> | ApprovalPolicy<Args>;
+
+type ApprovalFunction<Args> = (args: Args, ctx: ApprovalContext) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
 /** A policy for approvals. An object that `when` returns is merged over its other fields. */
 export interface ApprovalPolicy<Args> extends AskOptions {
   /** Default `always`. */
-  when?: 'always' | ((args: Args) => ApprovalAnswer | Promise<ApprovalAnswer>);
+  when?: 'always' | ApprovalFunction<Args>;
 }
 
 /** A validated approval rule. */
 export interface Approval {
-  readonly when: 'always' | ((args: unknown) => unknown);
+  readonly when: 'always' | ((args: unknown, ctx: ApprovalContext) => unknown);
   readonly ask: AskOptions;
 }
 
@@ -31,7 +40,7 @@ export interface Approval {
 export function checkedApproval(rule: unknown, refuse: (problem: string) => Error): Approval | undefined {
   if (rule === 'never') return undefined;
   if (rule === 'always') return { when: 'always', ask: {} };
-  if (typeof rule === 'function') return { when: rule as (args: unknown) => unknown, ask: {} };
+  if (typeof rule === 'function') return { when: rule as Exclude<Approval['when'], 'always'>, ask: {} };
   if (!isObject(rule)) throw refuse(`is ${JSON.stringify(rule)}; use 'never', 'always', a function of the arguments, or { when, … }.`);
   const { when = 'always', ...ask } = rule;
   if (when !== 'always' && typeof when !== 'function') {
@@ -43,19 +52,24 @@ export function checkedApproval(rule: unknown, refuse: (problem: string) => Erro
 }
 
 /** Whether a call of this tool needs approval, and by what policy. `undefined`: no approval. Never rejects. */
-export async function approvalFor(tool: Tool, args: unknown): Promise<{ ask: AskPolicy } | { refused: ToolError } | undefined> {
+export async function approvalFor(
+  tool: Tool,
+  args: unknown,
+  ctx: ApprovalContext,
+): Promise<{ ask: AskPolicy } | { refused: ToolError } | undefined> {
   if (!tool.approval) return undefined;
   const { when, ask } = tool.approval;
   const because = (reason: string): AskOptions => ({ ...ask, reason: shortText(reason, 500) });
   let asked: AskOptions = ask;
   if (when !== 'always') {
     try {
-      const answer = await withinPatience(() => when(args));
+      const answer = await withinPatience(() => when(args, ctx));
       if (answer === false) return undefined;
       if (isObject(answer) && !isBytes(answer)) asked = { ...ask, ...answer };
       else if (typeof answer === 'string' && answer.trim() !== '') asked = because(answer);
       else if (answer !== true && answer !== '') asked = because('The approval rule returned an invalid answer.');
     } catch (error) {
+      if (isToolFailure(error)) return { refused: { name: error.name, message: shortText(error.message, 1_000) } };
       asked = because(`The approval rule failed: ${messageOfThrown(error)}`);
     }
   }

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AskOptions } from '../../core/ask-policy';
 import type { JsonObject } from '../../core/json';
 import type { AskPolicy, Effect, OnUnknown, ToolRetry } from '../../core/tool';
-import type { Approval, ApprovalRule } from './approval';
+import type { Approval, ApprovalContext, ApprovalRule } from './approval';
 import type { JsonSchema, SchemaDefinitions } from './json-schema';
 import type { CheckedInput } from './tool-input';
 
@@ -121,6 +121,8 @@ export interface Tool {
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
   readonly compensate?: (args: unknown, output: unknown, ctx: ToolContext) => unknown;
   readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;
+  /** What a call is about, for the people who decide about it, if its arguments don't show that. Never rejects. */
+  readonly subject?: (args: unknown, ctx: ApprovalContext) => Promise<string | undefined>;
   /** Of a tool that runs commands, if a sandbox is set. */
   readonly sandbox?: CommandSandbox;
 }

@@ -20,21 +20,32 @@ export function capText(text: string, max = maxOutputBytes, ref?: string): strin
   const half = Math.floor((Math.max(max, 2 * markerBytes) - markerBytes) / 2);
   // `half` characters have at least `half` bytes. The middle is not copied, however long it is.
   const [head, tail] = [Buffer.from(text.slice(0, half)), Buffer.from(text.slice(-half))];
-  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total, ref);
+  return headAndTail(head.subarray(0, half), tail.subarray(tail.length - half), total, (bytes) => leftOut(bytes, ref));
 }
 
-/** Joins the first and the last bytes of `total`, cut at whole lines if a line break is near the cut, otherwise at whole characters. */
-export function headAndTail(head: Buffer, tail: Buffer, total: number, ref?: string): string {
+/**
+ * Joins the first and the last bytes of `total`, cut at whole lines if a line break is near the cut, otherwise at whole characters. Between them is a
+ * marker, made of how many bytes are missing and where they begin.
+ */
+export function headAndTail(
+  head: Buffer,
+  tail: Buffer,
+  total: number,
+  marker: (bytes: number, at: number) => string = (bytes) => leftOut(bytes),
+): string {
   const end = lineEnd(head) ?? characterEnd(head);
   const start = lineStart(tail) ?? characterStart(tail);
   const first = head.toString('utf8', 0, end);
-  const marker = leftOut(total - end - (tail.length - start), ref);
-  return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}${marker}\n${tail.toString('utf8', start)}`;
+  return `${first}${first === '' || first.endsWith('\n') ? '' : '\n'}${marker(total - end - (tail.length - start), end)}\n${tail.toString('utf8', start)}`;
+}
+
+export function sizeLeftOut(bytes: number): string {
+  return `${bytes} bytes (about ${tokensIn(bytes)} tokens) left out`;
 }
 
 /** Says what a view lacks, and where the whole is. */
 function leftOut(bytes: number, ref?: string): string {
-  const size = `${bytes} bytes (about ${tokensIn(bytes)} tokens) left out`;
+  const size = sizeLeftOut(bytes);
   return ref === undefined ? `[... ${size}, not kept ...]` : `[... ${size} ...]\n${truncated(ref)}`;
 }
 

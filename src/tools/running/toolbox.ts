@@ -58,6 +58,8 @@ export interface JudgeOptions {
   sent?: readonly string[];
   /** Absolute path of the folder in which the tools work. */
   workspace?: string;
+  /** The thread that made the call. */
+  threadId?: string;
   /** A person may be asked about the call even if the tool needs no approval. */
   mayBeAsked?: boolean;
 }
@@ -71,7 +73,7 @@ export interface Toolbox {
   /** Decides what happens to a call. Runs only the tool's approval rule and the permissions. Never throws. */
   judge(call: ToolCall, options?: JudgeOptions): Promise<Verdict>;
   /** Whether a call that needed no approval still needs none: earlier calls may have changed what it would do. */
-  isFree(call: ToolCall, options?: Pick<JudgeOptions, 'rules' | 'workspace'>): Promise<boolean>;
+  isFree(call: ToolCall, options?: Pick<JudgeOptions, 'rules' | 'workspace' | 'threadId'>): Promise<boolean>;
   /** The arguments to show to people, if they differ from the model's text. */
   shown(call: ToolCall): Promise<string | undefined>;
   /**
@@ -113,24 +115,24 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
     get: (name: string) => byName.get(name),
 
     async judge(call: ToolCall, judging: JudgeOptions = {}): Promise<Verdict> {
-      const { rules = [], extraTools = [], sent, workspace, mayBeAsked = false } = judging;
+      const { rules = [], extraTools = [], sent, workspace, threadId, mayBeAsked = false } = judging;
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
       const isUnseen = sent !== undefined && hiddenNames.has(call.name) && !sent.includes(call.name);
       if (!parsed.ok) return { kind: 'reject', error: isUnseen ? withHint(parsed.error, call.name) : parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
-      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId });
       if ('kind' in leave) return leave;
       const shown = leave.approval || mayBeAsked ? await shownOf(tool, call) : undefined;
       return { ...verdictOf(tool, leave.approval, { timeoutMs: otherwise, onUnknown }), ...(shown !== undefined && { arguments: shown }) };
     },
 
-    async isFree(call: ToolCall, { rules = [], workspace }: Pick<JudgeOptions, 'rules' | 'workspace'> = {}): Promise<boolean> {
+    async isFree(call: ToolCall, { rules = [], workspace, threadId }: Parameters<Toolbox['isFree']>[1] = {}): Promise<boolean> {
       const tool = byName.get(call.name);
       const parsed = permissions && tool && (await parseArguments(tool, call.arguments));
       if (!tool || !parsed?.ok) return true;
-      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace });
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId });
       return !('kind' in leave) && !leave.approval;
     },
 
@@ -204,11 +206,18 @@ async function shownOf(tool: Tool, call: ToolCall): Promise<string | undefined> 
   return again.ok && shownArguments(tool, again.args, call.arguments) === first ? first : undefined;
 }
 
+interface CircumstancesOfCall {
+  rules: PermissionRule[];
+  permissions: Permissions | undefined;
+  workspace: string | undefined;
+  threadId: string | undefined;
+}
+
 /** Whether a call may run, and whether it needs approval. */
 async function leaveFor(
   tool: Tool,
   args: unknown,
-  { rules, permissions, workspace }: { rules: PermissionRule[]; permissions: Permissions | undefined; workspace: string | undefined },
+  { rules, permissions, workspace, threadId }: CircumstancesOfCall,
 ): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
   const request = {
     tool: tool.name,
@@ -221,14 +230,20 @@ async function leaveFor(
   const isAllowed = permission === 'allow';
   if (isAllowed && !mayNamePeople(tool)) return {};
   if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true })) === 'allow') return {};
-  const own = await approvalFor(tool, args);
+  const own = await approvalFor(tool, args, { threadId });
   if (own && 'refused' in own) return { kind: 'reject', error: own.refused };
   const why = typeof permission === 'object' ? { reason: permission.ask } : {};
-  const ask = { ...why, ...own?.ask };
+  const ask = await withSubject(tool, args, { ...why, ...own?.ask }, threadId);
   // The person who remembered the rule decided about another call, and may not be one of those who must agree to this one.
   if (namesPeople(ask)) return { approval: { ...ask, remember: [] } };
   if (isAllowed || (!own && permission === undefined)) return {};
   return { approval: withSuggestions(ask, permissions, request) };
+}
+
+/** Adds to the reason what the arguments don't show of what the call is about. */
+async function withSubject(tool: Tool, args: unknown, ask: AskPolicy, threadId: string | undefined): Promise<AskPolicy> {
+  const subject = await tool.subject?.(args, { threadId });
+  return subject === undefined ? ask : { ...ask, reason: ask.reason === undefined ? subject : `${subject}. ${ask.reason}` };
 }
 
 function mayNamePeople({ approval }: Tool): boolean {

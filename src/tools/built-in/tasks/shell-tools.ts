@@ -1,10 +1,10 @@
-import { createReadStream } from 'node:fs';
 import { z } from 'zod';
 import { bounds } from '../../../core/bounds';
 import { excerpt } from '../../../core/json';
-import { defineTool, longestTimeoutMs, type Tool, type ToolContext } from '../../defining/define-tool';
+import type { ApprovalContext } from '../../defining/approval';
+import { defineTool, longestTimeoutMs, type Tool } from '../../defining/define-tool';
 import { ToolFailure } from '../../defining/tool-failure';
-import { OutputWindow } from '../../running/output-window';
+import { maxOutputBytes } from '../../running/output-cap';
 import { createSandbox, sandboxWords } from '../sandbox/sandbox';
 import {
   maxTimeoutSeconds,
@@ -16,6 +16,8 @@ import {
   shellTimeoutMs,
   withSandbox,
 } from '../shell';
+import { type FindTask, inputApproval, withSubject } from './input-approval';
+import { logText } from './log-text';
 import { isOfThisMachine } from './task-folder';
 import { backgroundTasks, type Tasks, type TaskView } from './tasks';
 
@@ -49,6 +51,7 @@ const id = z.string().min(1).describe('The id of a command that was started with
 export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
   const { environment = {}, approval = 'never' } = options;
   const sandbox = createSandbox(options.sandbox);
+  const findTask: FindTask = async (threadId, id) => (await found(tasks, id, { threadId })).task;
 
   const shell = defineTool({
     name: 'shell',
@@ -62,7 +65,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
       if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, how, ctx);
       const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
       const place = await placeOf(args.workdir, how, ctx);
-      const task = await tasks.start({ threadId: ctx.threadId, command: args.command, ...place, timeoutMs });
+      const task = await tasks.start({ threadId: ctx.threadId, ...args, ...place, timeoutMs });
       return `${stateLine(await tasks.view(task))}\nshell_task shows its output and waits for it; shell_cancel ends it.`;
     },
   });
@@ -82,7 +85,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
       if (wanted === undefined) return listed(await tasks.list(ctx.threadId));
       const { task } = await found(tasks, wanted, ctx);
       const view = await tasks.wait(task, wait * 1_000, ctx.signal);
-      return shown(view, await outputOf(tasks.logOf(task), from, ctx.maxOutputBytes - reservedBytes));
+      return shown(view, await logText(tasks.logOf(task), from, maxOutputBytes - reservedBytes));
     },
   });
 
@@ -95,8 +98,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
       end: z.boolean().default(false).describe('Close the input afterwards.'),
     }),
     effect: 'once',
-    // Text for a program can be a command.
-    approval: approval === 'never' ? 'never' : 'always',
+    approval: inputApproval(approval, findTask),
     async execute({ id: wanted, text, end }, ctx) {
       const view = await found(tasks, wanted, ctx);
       if (view.end) throw new ToolFailure(`Error: the command has ended, so nothing was written.\n${stateLine(view)}`);
@@ -116,11 +118,11 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
     },
   });
 
-  return [withSandbox(shell, sandbox), shellTask, shellInputTool, shellCancel];
+  return [withSandbox(shell, sandbox), shellTask, withSubject(shellInputTool, findTask), shellCancel];
 }
 
-async function found(tasks: Tasks, id: string, { threadId }: ToolContext): Promise<TaskView> {
-  const view = await tasks.find(threadId, id);
+async function found(tasks: Tasks, id: string, { threadId }: ApprovalContext): Promise<TaskView> {
+  const view = threadId === undefined ? undefined : await tasks.find(threadId, id);
   if (view) return view;
   if (isOfThisMachine(id))
     throw new ToolFailure(`Error: this thread has no command in the background with the id '${id}'. shell_task without an id lists them.`);
@@ -149,11 +151,4 @@ function stateLine({ task, end, outputBytes }: TaskView): string {
     output_bytes: outputBytes,
     command: excerpt(task.command, 200),
   });
-}
-
-/** The beginning and the end of a log, within a number of bytes. */
-async function outputOf(file: string, start: number, maxBytes: number): Promise<string> {
-  const window = new OutputWindow(maxBytes);
-  for await (const chunk of createReadStream(file, { start })) window.add(chunk as Buffer);
-  return window.text().trimEnd();
 }

@@ -17,6 +17,8 @@ export interface TaskRecord {
   id: string;
   threadId: string;
   command: string;
+  /** As it was given with the command. */
+  workdir?: string;
   startedAt: string;
   /** Since when the machine is up: processes of an earlier time no longer exist. */
   boot: string;

@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, type WriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,8 @@ import { boot, newTaskId, type ProcessId, type TaskEnd, TaskFolder, type TaskRec
 export interface TaskCommand {
   threadId: string;
   command: string;
+  /** The folder as it was given with the command. */
+  workdir?: string | undefined;
   /** Absolute; must exist. */
   cwd: string;
   env: Record<string, string | undefined>;
@@ -32,8 +34,18 @@ interface OwnTask extends Pick<RunningShell, 'input'> {
   ended: Promise<void>;
 }
 
+interface Running {
+  shell: RunningShell;
+  log: WriteStream;
+  stop: AbortController;
+}
+
+const nothing = () => undefined;
+
 /** How soon a task ends after its thread. */
 const checkEveryMs = 3_000;
+/** How soon it is noticed what other processes have written. All records of the machine are read for it. */
+const measureEveryMs = 10_000;
 /** How long an ended task can be asked about. */
 const keptMs = 7 * 24 * 3_600_000;
 
@@ -45,6 +57,12 @@ export class Tasks {
   /** Those that run in this process, by id. */
   readonly #own = new Map<string, OwnTask>();
   readonly #folder: TaskFolder;
+  /** The ends that could not be written, of tasks of this process. */
+  readonly #unwritten = new Map<string, TaskEnd>();
+  #started: Promise<void> = Promise.resolve();
+  /** All logs in the folder when they were last measured, and what this process has written since. */
+  #logBytes = 0;
+  #measureAt = 0;
   #ready: Promise<void> | undefined;
   readonly #workers = new Set<(threadId: string) => Promise<boolean>>();
   #check: NodeJS.Timeout | undefined;
@@ -53,56 +71,66 @@ export class Tasks {
     this.#folder = new TaskFolder(folder);
   }
 
-  /** Starts a task. Rejects if the thread has too many that run, or if the command can't be started. */
-  async start({ threadId, command, cwd, env, timeoutMs, confined }: TaskCommand): Promise<TaskRecord> {
+  /** Starts a task. Rejects if too many run, or if the command can't be started; then it does not run. */
+  start(task: TaskCommand): Promise<TaskRecord> {
+    // One after another, because each counts those before it.
+    const started = this.#started.then(() => this.#start(task));
+    this.#started = started.then(nothing, nothing);
+    return started;
+  }
+
+  async #start({ threadId, command, workdir, cwd, env, timeoutMs, confined }: TaskCommand): Promise<TaskRecord> {
     await this.open();
     await this.#makeRoom(threadId);
-    const id = newTaskId();
-    await this.#folder.prepare({ threadId, id });
-    const log = createWriteStream(this.#folder.logOf({ threadId, id }), { flags: 'wx', mode: 0o600 });
+    const processes = new CommandProcesses();
+    const { mark, limit } = processes;
+    const record: TaskRecord = {
+      ...{ id: newTaskId(), threadId, command, ...(workdir !== undefined && { workdir }), startedAt: new Date().toISOString() },
+      ...{ boot, worker: processOf(process.pid), leader: noProcess, ...(confined && { confined: true as const }), mark, limit },
+    };
+    await this.#folder.prepare(record);
+    // Before it starts: a command whose record can't be written is never started, so nobody is told that it failed while it runs.
+    await this.#folder.add(record);
+    const log = createWriteStream(this.#folder.logOf(record), { flags: 'wx', mode: 0o600 });
     const stop = new AbortController();
     log.once('error', () => stop.abort('log_failed'));
-    let bytes = 0;
     const shell = startShell({
-      command,
-      cwd,
-      env,
+      ...{ command, cwd, env, processes, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(confined && { confined }),
-      maxOutputBytes: 0,
-      signal: stop.signal,
-      takesInput: true,
-      onOutput(chunk) {
-        const room = bounds.taskLogBytes - bytes;
-        bytes += chunk.length;
-        if (room > 0) log.write(chunk.subarray(0, room));
-        if (chunk.length > room) stop.abort('too_much_output');
-      },
+      onOutput: this.#writerOf(log, stop),
     });
-    const worker = processOf(process.pid);
-    const leader = processOf(shell.pid ?? 0);
-    const { mark, limit } = shell.processes;
-    const record: TaskRecord = {
-      ...{ id, threadId, command, startedAt: new Date().toISOString() },
-      ...{ boot, worker, leader, ...(confined && { confined: true as const }), mark, limit },
+    this.#own.set(record.id, { threadId, stop, input: shell.input, ended: this.#untilEnd(record, { shell, log, stop }) });
+    const begun = { ...record, leader: processOf(shell.pid ?? 0) };
+    // Without its leader, another process still finds it by its marks.
+    await this.#folder.add(begun).catch(nothing);
+    return begun;
+  }
+
+  #writerOf(log: WriteStream, stop: AbortController): (chunk: Buffer) => void {
+    let bytes = 0;
+    return (chunk) => {
+      const room = Math.max(0, Math.min(bounds.taskLogBytes - bytes, bounds.allTaskLogsBytes - this.#logBytes));
+      const written = chunk.subarray(0, room);
+      bytes += written.length;
+      this.#logBytes += written.length;
+      if (written.length > 0) log.write(written);
+      if (written.length < chunk.length) stop.abort('too_much_output');
     };
-    const ended = shell.ended
-      .then(
-        (result) => stateOf(result, stop.signal.reason),
-        (): Pick<TaskEnd, 'state'> => ({ state: 'failed' }),
-      )
-      .then(async (how) => {
-        log.end();
-        await finished(log).catch(() => undefined);
-        const state = (await this.#folder.isCancelled(record)) ? 'cancelled' : how.state;
-        await this.#folder.end(record, { ...how, state, endedAt: new Date().toISOString() });
-      })
-      // The folder is full or gone. Without this file, the task counts as lost as soon as this process ends.
-      .catch(() => undefined)
-      .finally(() => this.#own.delete(id));
-    this.#own.set(id, { threadId, stop, input: shell.input, ended });
-    await this.#folder.add(record);
-    return record;
+  }
+
+  async #untilEnd(task: TaskRecord, { shell, log, stop }: Running): Promise<void> {
+    const how = await shell.ended.then(
+      (result) => stateOf(result, stop.signal.reason),
+      (): Pick<TaskEnd, 'state'> => ({ state: 'failed' }),
+    );
+    log.end();
+    await finished(log).catch(nothing);
+    const isCancelled = await this.#folder.isCancelled(task).catch(() => false);
+    const end: TaskEnd = { ...how, ...(isCancelled && { state: 'cancelled' }), endedAt: new Date().toISOString() };
+    // The folder is full or gone. For other processes, the task counts as lost as soon as this one ends.
+    await this.#folder.end(task, end).catch(() => this.#unwritten.set(task.id, end));
+    this.#own.delete(task.id);
   }
 
   async find(threadId: string, id: string): Promise<TaskView | undefined> {
@@ -202,11 +230,11 @@ export class Tasks {
     await this.#folder.create();
     for (const task of await this.#folder.all()) {
       const { end } = await this.view(task);
-      if (end && Date.now() - Date.parse(end.endedAt) > keptMs) await this.#folder.remove(task);
+      if (end && Date.now() - Date.parse(end.endedAt) > keptMs) await this.#remove(task);
     }
   }
 
-  /** Deletes the oldest tasks that have ended, and refuses another one if too many run. */
+  /** Deletes the oldest tasks that have ended, and refuses another one if too many run, or if their logs take too much. */
   async #makeRoom(threadId: string): Promise<void> {
     const views = await this.list(threadId);
     const [running, ended] = [views.filter(({ end }) => !end), views.filter(({ end }) => end)];
@@ -214,14 +242,41 @@ export class Tasks {
       const names = running.map(({ task }) => task.id).join(', ');
       throw new Error(`${running.length} background tasks of this thread are running, the most there may be: ${names}. Cancel one first.`);
     }
-    for (const { task } of ended.slice(0, Math.max(0, ended.length - bounds.keptTasks + 1))) await this.#folder.remove(task);
+    for (const { task } of ended.slice(0, Math.max(0, ended.length - bounds.keptTasks + 1))) await this.#remove(task);
+    await this.#makeRoomForLog();
+  }
+
+  /** Logs are in the folder for temporary files, which others need as well, and which is memory on many machines. */
+  async #makeRoomForLog(): Promise<void> {
+    const views = await Promise.all((await this.#folder.all()).map((task) => this.view(task)));
+    const mostBytes = bounds.allTaskLogsBytes - bounds.taskLogBytes;
+    if (this.#logBytes <= mostBytes && performance.now() < this.#measureAt) return;
+    let bytes = views.reduce((sum, { outputBytes }) => sum + outputBytes, 0);
+    const byEnd = views.flatMap(({ task, end, outputBytes }) => (end ? [{ task, at: end.endedAt, outputBytes }] : []));
+    for (const { task, outputBytes } of byEnd.sort((a, b) => a.at.localeCompare(b.at))) {
+      if (bytes <= mostBytes) break;
+      await this.#remove(task);
+      bytes -= outputBytes;
+    }
+    this.#logBytes = bytes;
+    this.#measureAt = performance.now() + measureEveryMs;
+    if (bytes > mostBytes) {
+      throw new Error(
+        `The background tasks that are running have ${bytes} bytes of output, and another one needs room: at most ${mostBytes}. Cancel one first.`,
+      );
+    }
+  }
+
+  async #remove(task: TaskRecord): Promise<void> {
+    await this.#folder.remove(task);
+    this.#unwritten.delete(task.id);
   }
 
   async view(task: TaskRecord): Promise<TaskView> {
     const outputBytes = (await stat(this.#folder.logOf(task)).catch(() => undefined))?.size ?? 0;
     const isRunning = this.#own.has(task.id) || isAlive(task);
     // Read after that: the end may have been written just now.
-    const end = (await this.#folder.endOf(task)) ?? (isRunning ? undefined : await this.#lose(task));
+    const end = (await this.#folder.endOf(task)) ?? this.#unwritten.get(task.id) ?? (isRunning ? undefined : await this.#lose(task));
     return { task, end, outputBytes };
   }
 
@@ -240,6 +295,8 @@ function isAlive(task: TaskRecord): boolean {
     task.boot === boot && task.worker.since !== '' && startOf(task.worker.pid) === task.worker.since && task.worker.pid !== process.pid
   );
 }
+
+const noProcess: ProcessId = { pid: 0, since: '' };
 
 function processOf(pid: number): ProcessId {
   return { pid, since: startOf(pid) ?? '' };
