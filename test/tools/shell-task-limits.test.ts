@@ -93,6 +93,14 @@ test('a command that has begun is listed and can be cancelled, also if nothing m
   expect((await call('shell_task', {})).text).toContain('"state":"cancelled"');
 });
 
+test('of a command that can not be started, as its sandbox fails, nothing is left', async () => {
+  const confined = () => {
+    throw new Error('no sandbox');
+  };
+  await expect(tasks.start({ threadId: 'thread-1', command: 'true', cwd: folder, env: {}, confined })).rejects.toThrow('no sandbox');
+  expect(await tasks.list('thread-1')).toEqual([]);
+});
+
 test('the oldest commands of all threads are forgotten when their logs take too much together', async () => {
   const ids: string[] = [];
   for (let n = 0; n < 8; n++) {

@@ -94,11 +94,16 @@ export class Tasks {
     const log = createWriteStream(this.#folder.logOf(record), { flags: 'wx', mode: 0o600 });
     const stop = new AbortController();
     log.once('error', () => stop.abort('log_failed'));
-    const shell = startShell({
-      ...{ command, cwd, env, processes, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(confined && { confined }),
-      onOutput: this.#writerOf(log, stop),
+    const start = () =>
+      startShell({
+        ...{ command, cwd, env, processes, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(confined && { confined }),
+        onOutput: this.#writerOf(log, stop),
+      });
+    const shell = await startedOr(start, async () => {
+      log.destroy();
+      await this.#folder.remove(record);
     });
     this.#own.set(record.id, { threadId, stop, input: shell.input, ended: this.#untilEnd(record, { shell, log, stop }) });
     const begun = { ...record, leader: processOf(shell.pid ?? 0) };
@@ -294,6 +299,16 @@ function isAlive(task: TaskRecord): boolean {
   return (
     task.boot === boot && task.worker.since !== '' && startOf(task.worker.pid) === task.worker.since && task.worker.pid !== process.pid
   );
+}
+
+/** Starts a command. If that throws, as a sandbox that is missing does, nothing is left of it. */
+async function startedOr(start: () => RunningShell, undo: () => Promise<void>): Promise<RunningShell> {
+  try {
+    return start();
+  } catch (error) {
+    await undo();
+    throw error;
+  }
 }
 
 const noProcess: ProcessId = { pid: 0, since: '' };
