@@ -366,6 +366,24 @@ describe('the permissions', () => {
     expect(permissions.suggest(call('nonsense'))).toEqual([]);
   });
 
+  test('a host that was remembered over https: is not allowed over http:, and the other way round', () => {
+    const permissions = createPermissions({ mode: 'minimal' });
+    const [secure, plain] = [call('https://docs.example.com/a'), call('http://docs.example.com/b')];
+    expect(permissions.suggest(plain)).toEqual([{ tool: 'web_fetch', host: 'http://docs.example.com' }]);
+    for (const [remembered, other] of [
+      [secure, plain],
+      [plain, secure],
+    ] as const) {
+      // biome-ignore format: one line
+      const rules = permissions.suggest(remembered);
+      expect(permissions.decide({ ...remembered, rules })).toBe('allow');
+      expect(permissions.decide({ ...other, rules })).toBe('ask');
+    }
+    const denied = createPermissions({ mode: 'full-access', deny: [{ tool: 'web_fetch', host: 'http://docs.example.com' }] });
+    expect(denied.decide(call('http://docs.example.com:8080/'))).toMatchObject({ deny: expect.stringContaining('deny rule') });
+    expect(denied.decide(secure)).toBe('allow');
+  });
+
   test('deny a host with any port, and the rule says which', () => {
     const permissions = createPermissions({ mode: 'full-access', deny: [{ tool: 'web_fetch', host: 'evil.test' }] });
     for (const url of ['https://evil.test/', 'http://evil.test:8080/', 'http://EVIL.test./'])
