@@ -308,6 +308,21 @@ describe('readable text', () => {
     }
   });
 
+  test('of many pages at once counts for each page its own time only', async () => {
+    const page = '<p>a <b>b</b>'.repeat(100_000);
+    const from = performance.now();
+    await readableText(page, base);
+    const many = Math.ceil(4_000 / (performance.now() - from));
+    const texts = await Promise.all(Array.from({ length: many }, () => readableText(page, base)));
+    expect(texts).toHaveLength(many);
+  }, 60_000);
+
+  test('that nobody waits for any more ends, and those after it go on', async () => {
+    const stopped = readableText('<p>a'.repeat(300_000), base, AbortSignal.abort(new Error('the call is over')));
+    await expect(stopped).rejects.toThrow('the call is over');
+    expect((await readableText('<p>one', base)).text).toBe('one');
+  });
+
   test('never fails on anything that parses, and contains the words', async () => {
     const tag = fc.constantFrom(
       'p',
