@@ -1,3 +1,5 @@
+import { bounds } from '../core/bounds';
+
 /**
  * Keeps what does not fit into a thread's history: long outputs of tools, images and files. An artifact is identified by its content: `id` is
  * the beginning of a hash, as 32 hexadecimal digits. Each thread has artifacts of its own; artifacts of several threads with the same id may be
@@ -7,9 +9,15 @@
  * keys, the engine gives the store only encrypted bytes. The same id can then come with other bytes of the same length, and either may be kept.
  */
 export interface ArtifactStore {
-  /** Stores an artifact. May be repeated, also at the same time. An artifact is readable only once it is complete. */
+  /**
+   * Stores an artifact. May be repeated, also at the same time. An artifact is readable only once it is complete. What is there already under the id
+   * may be damaged, and is then replaced.
+   */
   put(artifact: ArtifactKey & { bytes: Uint8Array }, signal: AbortSignal): Promise<void>;
-  /** Returns the bytes; undefined if the thread has no such artifact. */
+  /**
+   * Returns the bytes; undefined if the thread has no such artifact. What has more than 64,100,000 bytes was not stored by the engine: a store should
+   * reject instead of reading it into memory.
+   */
   get(key: ArtifactKey, signal: AbortSignal): Promise<Uint8Array | undefined>;
   /** Deletes the thread's artifacts. */
   deleteThread(threadId: string): Promise<void>;
@@ -27,3 +35,6 @@ export interface ArtifactKey {
 export function isArtifactId(id: string): boolean {
   return /^[0-9a-f]{32}$/.test(id);
 }
+
+/** The largest artifact, with what encryption adds to it. */
+export const maxStoredBytes = bounds.artifactBytes + 100_000;

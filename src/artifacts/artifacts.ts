@@ -4,6 +4,7 @@ import { bounds } from '../core/bounds';
 import { LineIndex } from '../core/line-index';
 import type { OutputRef } from '../core/message';
 import { messageOfThrown } from '../core/thrown';
+import { ArtifactError, damaged } from './artifact-error';
 import { type ArtifactKey, type ArtifactStore, isArtifactId } from './artifact-store';
 import { noKeys, type SealingKeys, seal, sealedId, sealedWith, unseal } from './sealing';
 import { Turns } from './turns';
@@ -25,20 +26,6 @@ const turns = new Turns();
 export interface StoredOutput {
   bytes: Buffer;
   lines: LineIndex;
-}
-
-/** An artifact can't be read. The message is for the model. */
-export class ArtifactError extends Error {
-  override readonly name = 'ArtifactError';
-
-  /** `away`: it may be readable later, or in another process. */
-  constructor(
-    readonly kind: 'missing' | 'damaged' | 'away',
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
 }
 
 /**
@@ -113,10 +100,7 @@ export class Artifacts {
     }
     const output = await this.#opened({ threadId, id }, Buffer.from(found.buffer, found.byteOffset, found.byteLength));
     if (output) return output;
-    throw new ArtifactError(
-      'damaged',
-      `The stored output with ref '${id}' is damaged: its bytes have changed. Call the tool again to get it anew.`,
-    );
+    throw damaged(id);
   }
 
   /** Returns undefined if the bytes are not those that were stored. What was stored before there were keys is still read: its id is its hash. */
@@ -134,9 +118,10 @@ export class Artifacts {
   }
 }
 
-/** The store is away, or this process lacks a key. */
+/** The store is away, or this process lacks a key; or the store found the artifact damaged. */
 function unreadable(id: string): (cause: unknown) => never {
   return (cause) => {
+    if (cause instanceof ArtifactError) throw cause;
     const message = `The stored output with ref '${id}' can't be read now: ${messageOfThrown(cause)}. Try again later.`;
     throw new ArtifactError('away', message, { cause });
   };

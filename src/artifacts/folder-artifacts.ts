@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type ArtifactKey, type ArtifactStore, isArtifactId } from './artifact-store';
+import { damaged } from './artifact-error';
+import { type ArtifactKey, type ArtifactStore, isArtifactId, maxStoredBytes } from './artifact-store';
 
 /** Files that are older, and to which no thread refers, were left by a process that died. */
 const leftoverMs = 24 * 60 * 60 * 1_000;
@@ -79,15 +81,26 @@ export function folderArtifacts({ path }: { path: string }): ArtifactStore {
     async put({ bytes, ...key }, signal) {
       const file = fileOf(key);
       const content = contentOf(key.id);
-      if (!(await hasSize(file, bytes.length))) {
-        if (!(await hasSize(content, bytes.length))) await write(content, bytes, signal);
+      if (!(await holds(file, bytes, signal))) {
+        if (!(await holds(content, bytes, signal))) await write(content, bytes, signal);
         if (!(await refer(file, content))) await write(file, bytes, signal);
       }
       const now = new Date();
       await utimes(dirname(file), now, now);
     },
     async get(key, signal) {
-      return readFile(fileOf(key), { signal }).catch(unlessMissing);
+      const found = await opened(fileOf(key)).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ELOOP' ? damaged(key.id) : error;
+      });
+      if (!found) return undefined;
+      try {
+        const size = await sizeOf(found);
+        if (size === undefined || size > maxStoredBytes) throw damaged(key.id);
+        const bytes = Buffer.allocUnsafe(size);
+        return bytes.subarray(0, await fill(bytes, found, signal));
+      } finally {
+        await found.close();
+      }
     },
     deleteThread: (threadId) => deleteFolder(folderOf(threadId)),
     async deleteUnusedSince(time) {
@@ -110,8 +123,47 @@ async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
-async function hasSize(file: string, bytes: number): Promise<boolean> {
-  return (await stat(file).catch(unlessMissing))?.size === bytes;
+const sliceBytes = 1024 * 1024;
+
+/** Never waits: opening a pipe would hold a thread of the process's pool until somebody writes to it. */
+async function opened(file: string): Promise<FileHandle | undefined> {
+  return open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(unlessMissing);
+}
+
+/** Undefined if it is not a regular file. */
+async function sizeOf(handle: FileHandle): Promise<number | undefined> {
+  const found = await handle.stat();
+  return found.isFile() ? found.size : undefined;
+}
+
+/** Returns how many bytes there were, at most as many as there is room for. */
+async function fill(bytes: Buffer, from: FileHandle, signal: AbortSignal): Promise<number> {
+  let filled = 0;
+  while (filled < bytes.length) {
+    signal.throwIfAborted();
+    const { bytesRead } = await from.read(bytes, filled, Math.min(sliceBytes, bytes.length - filled));
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return filled;
+}
+
+/** Whether a file has exactly these bytes. Its size does not tell: a disk or another program may have changed it. */
+async function holds(file: string, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
+  const found = await opened(file).catch(() => undefined);
+  if (!found) return false;
+  try {
+    if ((await sizeOf(found)) !== bytes.length) return false;
+    const slice = Buffer.allocUnsafe(Math.min(sliceBytes, bytes.length));
+    for (let at = 0; at < bytes.length; at += slice.length) {
+      const wanted = bytes.subarray(at, at + slice.length);
+      const filled = await fill(slice.subarray(0, wanted.length), found, signal);
+      if (filled < wanted.length || !slice.subarray(0, filled).equals(wanted)) return false;
+    }
+    return true;
+  } finally {
+    await found.close();
+  }
 }
 
 /** Deletes a file that has no other link and that was not changed after `before`, if given. A thread that links to it in this moment keeps it. */

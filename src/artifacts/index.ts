@@ -1,5 +1,6 @@
+export { ArtifactError } from './artifact-error';
 export type { ArtifactKey, ArtifactStore } from './artifact-store';
-export { ArtifactError, Artifacts } from './artifacts';
+export { Artifacts } from './artifacts';
 export { artifactsAt } from './artifacts-at';
 export { folderArtifacts } from './folder-artifacts';
 export { memoryArtifacts } from './memory-artifacts';

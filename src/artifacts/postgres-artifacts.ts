@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Pool, QueryResult } from 'pg';
-import { type ArtifactKey, type ArtifactStore, isArtifactId } from './artifact-store';
+import { damaged } from './artifact-error';
+import { type ArtifactKey, type ArtifactStore, isArtifactId, maxStoredBytes } from './artifact-store';
 
 export interface PostgresArtifactsOptions {
   /** As in `postgres://user:password@host:5432/database`. */
@@ -22,22 +24,26 @@ const schema = `
 /** Creating the same table twice at the same time fails, so those who create it take turns. The number is arbitrary. */
 const setUp = `select pg_advisory_xact_lock(7141523); ${schema}`;
 
+/** Compares the content, of which only the hash is sent: what is there may have been changed since. */
 const refer = `
   insert into longhaul_artifact_refs (thread, id)
-  select $1, id from longhaul_artifacts where id = $2
+  select $1, id from longhaul_artifacts where id = $2 and sha256(bytes) = $3
   on conflict (thread, id) do update set stored_at = now()`;
 
-/** The update changes nothing. It locks content that exists already, so that nobody deletes it before this thread refers to it. */
+/** The update also locks content that exists already, so that nobody deletes it before this thread refers to it. */
 const store = `
   with content as (
     insert into longhaul_artifacts (id, bytes) values ($2, $3)
-    on conflict (id) do update set id = excluded.id
+    on conflict (id) do update set bytes = excluded.bytes
     returning id
   )
   insert into longhaul_artifact_refs (thread, id) select $1, id from content
   on conflict (thread, id) do update set stored_at = now()`;
 
-const read = 'select bytes from longhaul_artifact_refs join longhaul_artifacts using (id) where thread = $1 and id = $2';
+/** The bytes are null if they are too many. */
+const read = `
+  select case when octet_length(bytes) <= ${maxStoredBytes} then bytes end as bytes
+  from longhaul_artifact_refs join longhaul_artifacts using (id) where thread = $1 and id = $2`;
 
 const deleteOfThread = `
   with gone as (delete from longhaul_artifact_refs where thread = $1 returning id)
@@ -74,13 +80,15 @@ export function postgresArtifacts({ connectionString, maxConnections = 5 }: Post
   return {
     async put({ threadId, id, bytes }) {
       checkId({ threadId, id });
-      const { rowCount } = await query(refer, [threadId, id]);
+      const { rowCount } = await query(refer, [threadId, id, createHash('sha256').update(bytes).digest()]);
       if (rowCount === 0) await query(store, [threadId, id, bytes]);
     },
     async get({ threadId, id }) {
       checkId({ threadId, id });
       const { rows } = await query(read, [threadId, id]);
-      return rows[0]?.bytes;
+      const [found] = rows;
+      if (found && found.bytes === null) throw damaged(id);
+      return found?.bytes;
     },
     async deleteThread(threadId) {
       await query(deleteOfThread, [threadId]);

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { messageOfThrown } from '../core/thrown';
-import { type ArtifactKey, type ArtifactStore, isArtifactId } from './artifact-store';
+import { damaged } from './artifact-error';
+import { type ArtifactKey, type ArtifactStore, isArtifactId, maxStoredBytes } from './artifact-store';
 
 export interface S3ArtifactsOptions {
   bucket: string;
@@ -75,7 +76,9 @@ export function s3Artifacts({ bucket, prefix = '', endpoint, region }: S3Artifac
       const { sdk, client } = await open();
       try {
         const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket: bucket, Key: keyOf(key) }), { abortSignal });
-        return await Body?.transformToByteArray();
+        const bytes = Body && (await collected(Body.transformToWebStream()));
+        if (bytes === 'too large') throw damaged(key.id);
+        return bytes;
       } catch (error) {
         if ((error as Error).name === 'NoSuchKey') return undefined;
         throw error;
@@ -101,6 +104,18 @@ export function s3Artifacts({ bucket, prefix = '', endpoint, region }: S3Artifac
       client?.destroy();
     },
   };
+}
+
+/** Counts what it reads: the length that the service says may be missing. */
+async function collected(body: ReadableStream<Uint8Array>): Promise<Uint8Array | 'too large'> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > maxStoredBytes) return 'too large';
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, bytes);
 }
 
 async function connect({ endpoint, region }: Pick<S3ArtifactsOptions, 'endpoint' | 'region'>): Promise<{ sdk: Sdk; client: S3Client }> {

@@ -118,7 +118,7 @@ export const sandboxModes = ['off', 'auto', 'required'] as const;
 
 /**
  * Matches calls of a tool: all of them, or those whose command begins with the words of `prefix` (with `exact`, equals them), or those whose `url` has
- * the host, with its port if it is not the default one.
+ * the host, with its port if it is not the default one. `docs.example.com` allows `https:` only, and `http://docs.example.com` allows `http:` only.
  */
 export interface PermissionRule {
   tool: string;

@@ -17,6 +17,8 @@ export function seeded(seed: number): Random {
 }
 
 const deepest = 5;
+/** A schema that refers to itself several times would otherwise make values that grow exponentially with their depth. */
+const mostValues = 2_000;
 
 /** Texts that programs tend to mishandle. None of them does harm as a command, a query or a path that is only read. */
 const texts = [
@@ -60,8 +62,10 @@ export function confusedArguments(schema: unknown, random: Random): string {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const chance = (probability: number) => random() < probability;
   const root = isObject(schema) ? schema : {};
+  let values = 0;
 
   function valueFor(given: unknown, depth: number): unknown {
+    if (++values > mostValues) return pick([null, 0, '']);
     const asked = resolve(root, given);
     if (chance(0.12)) return anything(depth);
     if ('const' in asked) return asked.const;

@@ -1,7 +1,21 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { folderArtifacts } from '../../src/artifacts';
+import { Artifacts, folderArtifacts } from '../../src/artifacts';
+import { outputKeys } from '../../src/encoding/encoding';
+import { keys, newKey } from '../encoding/keys';
 import { describeStore } from './store-contract';
 
 const root = mkdtempSync(join(tmpdir(), 'longhaul-artifacts-'));
@@ -49,6 +63,54 @@ test('a file that was cut short is written anew', async () => {
   for (const file of files(path)) truncateSync(file, 10);
   await store.put(artifact, never);
   expect((await store.get(artifact, never))?.length).toBe(5_000);
+});
+
+/** The output's file in the folder of its thread. */
+function fileOf(path: string, threadIndex = 0): string {
+  return files(join(path, 'threads'))[threadIndex] ?? '';
+}
+
+test.each<[string, (file: string) => void]>([
+  ['a pipe', (file) => execFileSync('mkfifo', [file])],
+  ['a link', (file) => symlinkSync('/dev/zero', file)],
+  ['a folder', (file) => mkdirSync(file)],
+  [
+    'a file of two gigabytes',
+    (file) => {
+      writeFileSync(file, '');
+      truncateSync(file, 2_000_000_000);
+    },
+  ],
+])('%s in place of an output is damaged, and neither waited for nor read', async (_, put) => {
+  const path = mkdtempSync(join(root, 'odd-'));
+  const artifacts = new Artifacts(folderArtifacts({ path }));
+  const ref = await artifacts.keep('a', Buffer.from('some output'), 'text/plain');
+  const file = fileOf(path);
+  rmSync(file);
+  put(file);
+  const before = process.memoryUsage().rss;
+  // More than the process's pool has threads, each of which a pipe could hold.
+  const reads = Array.from({ length: 8 }, () => artifacts.read('a', ref?.id ?? ''));
+  for (const read of reads) await expect(read).rejects.toThrow('is damaged');
+  expect(process.memoryUsage().rss - before).toBeLessThan(500_000_000);
+});
+
+test.each([
+  ['without encryption', undefined],
+  ['with encryption', keys(newKey())],
+])('%s, an output whose bytes have changed is readable again after the tool was called again, by any thread', async (_, provider) => {
+  const path = mkdtempSync(join(root, 'flipped-'));
+  const opened = () => new Artifacts(folderArtifacts({ path }), undefined, outputKeys(provider ? { keys: provider } : {}));
+  const bytes = Buffer.alloc(3_000_000, 'a line\n');
+  const ref = await opened().keep('a', bytes, 'text/plain');
+  const flipped = readFileSync(fileOf(path));
+  flipped.writeUInt8(flipped.readUInt8(flipped.length - 50) ^ 1, flipped.length - 50);
+  writeFileSync(fileOf(path), flipped);
+  await expect(opened().read('a', ref?.id ?? '')).rejects.toThrow('is damaged');
+  for (const thread of ['b', 'a']) {
+    const again = await opened().keep(thread, bytes, 'text/plain');
+    expect((await opened().read(thread, again?.id ?? '')).equals(bytes)).toBe(true);
+  }
 });
 
 test('a folder that can not be written rejects, and leaves nothing behind', async () => {

@@ -73,6 +73,16 @@ ifInstalled('with a server', () => {
     expect(await rows()).toBe(0);
   });
 
+  test('what is larger than an output may be is damaged, and is not read', async () => {
+    const store = open();
+    const key = { threadId: 'large', id: 'cd'.repeat(16) };
+    await store.put({ ...key, bytes: Buffer.from('x') }, never);
+    const pool = new Pool({ connectionString });
+    await pool.query(`update longhaul_artifacts set bytes = convert_to(repeat('x', 64100001), 'UTF8') where id = $1`, [key.id]);
+    await pool.end();
+    await expect(store.get(key, never)).rejects.toThrow('is damaged');
+  });
+
   test('with a key, a word of an output is in no file of the server; without one, it is', async () => {
     const keep = (word: string, provider: EncodingOptions) =>
       new Artifacts(open(), undefined, outputKeys(provider)).keep('t', Buffer.from(`a ${word}`), 'text/plain');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ArtifactStore, Artifacts, artifactsAt, s3Artifacts } from '../../src/artifacts';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
@@ -85,6 +85,14 @@ describeWithServer(name, () => {
     await store.deleteThread('t');
     for (const id of ids) expect(await store.get({ threadId: 't', id }, never)).toBeUndefined();
   });
+
+  test('what is larger than an output may be is damaged, and is not read further', async () => {
+    const store = open('large/');
+    await store.put({ threadId: 't', id, bytes: Buffer.from('x') }, never);
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: 'outputs', Prefix: 'large/' }));
+    await client.send(new PutObjectCommand({ Bucket: 'outputs', Key: Contents[0]?.Key, Body: Buffer.alloc(64_100_001) }));
+    await expect(store.get({ threadId: 't', id }, never)).rejects.toThrow('is damaged');
+  }, 30_000);
 
   test('a server that dies fails no call, and is used again when it is back', async () => {
     const warnings: string[] = [];

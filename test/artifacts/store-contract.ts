@@ -25,6 +25,12 @@ export function describeStore(name: string, open: () => ArtifactStore, { clockMs
       }
     });
 
+    test('replaces other bytes of the same length under an id, which are damaged', async () => {
+      const store = open();
+      for (const text of ['damaged', 'correct']) await store.put({ threadId: 'a', id: idOf('9'), bytes: Buffer.from(text) }, never);
+      expect(Buffer.from((await store.get({ threadId: 'a', id: idOf('9') }, never)) ?? []).toString()).toBe('correct');
+    });
+
     test('does not have what was never stored', async () => {
       expect(await open().get({ threadId: 'nobody', id: idOf('1') }, never)).toBeUndefined();
     });

@@ -45,6 +45,26 @@ test('an exception of a tool is found once, with the shortest arguments that cau
   expect(Math.min(counts.ran, counts.rejected, counts.failed)).toBeGreaterThan(20);
 });
 
+const names = Array.from({ length: 12 }, (_, at) => `p${at}`);
+
+test.each<[string, object]>([
+  [
+    'to its root in each of twelve properties',
+    { properties: Object.fromEntries(names.map((name) => [name, { $ref: '#' }])), required: names },
+  ],
+  [
+    'to itself in all its choices',
+    { properties: { a: { $ref: '#/$defs/a' } }, required: ['a'], $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] } } },
+  ],
+])('a schema that refers %s gives arguments of bounded size', async (_, schema) => {
+  const recursive = defineTool({ name: 'tree', description: 'Takes a tree.', input: { type: 'object', ...schema }, execute: () => 'ok' });
+  expect(await fuzzTool(recursive, { calls: 20 })).toMatchObject({ calls: 20 });
+  for (let seed = 0; seed < 50; seed++) {
+    // Some of its values are texts of 100,000 characters.
+    expect(confusedArguments(recursive.parameters, seeded(seed)).replace(/x{100000}/g, 'x').length).toBeLessThan(500_000);
+  }
+});
+
 test('a tool that says what is wrong has no findings', async () => {
   const sound = defineTool({
     name: 'order',

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -58,6 +60,37 @@ describe('a file of permission rules', () => {
     expect(kept).toHaveLength(31);
     expect(kept).toEqual(expect.arrayContaining([...rules, pay]));
   });
+
+  test('a rule that was removed does not come back while another process adds rules, and none of those is lost', async () => {
+    const { file, store } = await newFile();
+    const script = `
+      const { filePermissionStore } = require('./src/tools/permissions/permission-store.ts');
+      const store = filePermissionStore(process.argv[1]);
+      (async () => { for (let at = 0; at < 150; at++) await store.add('coder', [{ tool: 'tool-' + at }]); })();`;
+    const other = spawn(process.execPath, ['--require', 'tsx/cjs', '--eval', script, file], { stdio: 'inherit' });
+    const ended = once(other, 'exit');
+    let removals = 0;
+    const undone: number[] = [];
+    while (other.exitCode === null) {
+      await store.add('coder', [pay]);
+      await store.remove?.('coder', [pay]);
+      removals += 1;
+      if (JSON.stringify(await store.load('coder')).includes('pay')) undone.push(removals);
+    }
+    expect(await ended).toEqual([0, null]);
+    expect(undone).toEqual([]);
+    expect(removals).toBeGreaterThan(5);
+    expect(await store.load('coder')).toHaveLength(150);
+  }, 60_000);
+
+  test('is written although a process died while it held the lock', async () => {
+    const { file, store } = await newFile();
+    await mkdir(join(file, '..'));
+    await writeFile(join(file, '..', '.permissions.json.lock'), '');
+    await store.add('coder', [pay]);
+    expect(await store.load('coder')).toEqual([pay]);
+    expect(await readdir(join(file, '..'))).toEqual(['permissions.json']);
+  }, 30_000);
 
   test.each([
     [

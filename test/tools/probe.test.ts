@@ -70,6 +70,56 @@ test('a cancel while the probe is asked makes the call cancelled', async () => {
   expect((await asked(probe, hostWith({ signal: controller.signal }))).outcome).toMatchObject({ status: 'cancelled' });
 });
 
-test('an output that can not be written as JSON is a failure, as of the call itself', async () => {
-  expect((await asked(() => ({ status: 'done', output: 7n }))).outcome).toMatchObject({ status: 'failed' });
+const cycle: Record<string, unknown> = {};
+cycle.self = cycle;
+
+test.each([
+  ['a number that JSON does not have', 7n],
+  ['an object that contains itself', cycle],
+])('a call that was carried out does not count as failed if the output of its probe is %s', async (_, output) => {
+  const { outcome } = await asked(() => ({ status: 'done', output }));
+  expect(outcome).toMatchObject({ status: 'success', content: expect.stringContaining('pay was carried out, but the output') });
+});
+
+const revoked = Proxy.revocable({}, {});
+revoked.revoke();
+
+test.each<[string, unknown, string]>([
+  ['an error', new Error('the bank is down'), 'the bank is down'],
+  ['an error whose cause is unreadable', new Error('the bank is down', { cause: revoked.proxy }), 'the bank is down'],
+  ['a number', 42, '42'],
+  ['a symbol', Symbol('closed'), 'Symbol(closed)'],
+  ['an object', { code: 503 }, '503'],
+  ['a list', ['closed'], 'closed'],
+  ['a proxy', revoked.proxy, 'It failed without an error message'],
+  ['null', null, "can't tell"],
+])('a probe that can not tell makes the outcome unknown, also if its reason is %s', async (_, reason, said) => {
+  const { asks, outcome } = await asked(() => ({ status: 'unknown', reason }) as never);
+  expect(asks).toHaveLength(1);
+  expect(outcome).toMatchObject({ status: 'unknown', content: expect.stringContaining(said) });
+});
+
+function throwing(): never {
+  throw new Error('no such field');
+}
+
+test.each<[string, () => object]>([
+  ['status', () => Object.defineProperty({}, 'status', { get: throwing })],
+  ['output', () => Object.defineProperty({ status: 'done' }, 'output', { get: throwing })],
+  ['reason', () => Object.defineProperty({ status: 'unknown' }, 'reason', { get: throwing })],
+])('an answer of a probe whose %s can not be read makes the outcome unknown', async (_, answer) => {
+  const { outcome } = await asked(() => answer() as never);
+  expect(outcome).toMatchObject({ status: 'unknown', content: expect.stringContaining('no such field') });
+});
+
+test('the status of an answer is read once, so that it can not change', async () => {
+  const read: string[] = [];
+  const answer = {
+    get status() {
+      return read.push('status') === 1 ? 'done' : 'odd';
+    },
+    output: 'paid',
+  };
+  expect((await asked(() => answer as never)).outcome).toMatchObject({ status: 'success', content: 'paid' });
+  expect(read).toHaveLength(1);
 });

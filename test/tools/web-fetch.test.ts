@@ -308,6 +308,21 @@ describe('readable text', () => {
     }
   });
 
+  test('of many pages at once counts for each page its own time only', async () => {
+    const page = '<p>a <b>b</b>'.repeat(100_000);
+    const from = performance.now();
+    await readableText(page, base);
+    const many = Math.ceil(4_000 / (performance.now() - from));
+    const texts = await Promise.all(Array.from({ length: many }, () => readableText(page, base)));
+    expect(texts).toHaveLength(many);
+  }, 60_000);
+
+  test('that nobody waits for any more ends, and those after it go on', async () => {
+    const stopped = readableText('<p>a'.repeat(300_000), base, AbortSignal.abort(new Error('the call is over')));
+    await expect(stopped).rejects.toThrow('the call is over');
+    expect((await readableText('<p>one', base)).text).toBe('one');
+  });
+
   test('never fails on anything that parses, and contains the words', async () => {
     const tag = fc.constantFrom(
       'p',
@@ -364,6 +379,24 @@ describe('the permissions', () => {
     expect(permissions.decide({ ...call('https://docs.example.com:8443/'), rules })).toBe('allow');
     expect(permissions.decide({ ...call('https://docs.example.com/'), rules })).toBe('ask');
     expect(permissions.suggest(call('nonsense'))).toEqual([]);
+  });
+
+  test('a host that was remembered over https: is not allowed over http:, and the other way round', () => {
+    const permissions = createPermissions({ mode: 'minimal' });
+    const [secure, plain] = [call('https://docs.example.com/a'), call('http://docs.example.com/b')];
+    expect(permissions.suggest(plain)).toEqual([{ tool: 'web_fetch', host: 'http://docs.example.com' }]);
+    for (const [remembered, other] of [
+      [secure, plain],
+      [plain, secure],
+    ] as const) {
+      // biome-ignore format: one line
+      const rules = permissions.suggest(remembered);
+      expect(permissions.decide({ ...remembered, rules })).toBe('allow');
+      expect(permissions.decide({ ...other, rules })).toBe('ask');
+    }
+    const denied = createPermissions({ mode: 'full-access', deny: [{ tool: 'web_fetch', host: 'http://docs.example.com' }] });
+    expect(denied.decide(call('http://docs.example.com:8080/'))).toMatchObject({ deny: expect.stringContaining('deny rule') });
+    expect(denied.decide(secure)).toBe('allow');
   });
 
   test('deny a host with any port, and the rule says which', () => {

@@ -18,6 +18,7 @@ const answers: Record<string, ProbeAnswer> = {
   done: { status: 'done', output: 'paid before' },
   'not-done': { status: 'not-done' },
   unknown: { status: 'unknown' },
+  caught: { status: 'unknown', reason: new Error('the bank is down') as never },
 };
 
 function note(notes: Record<string, string[]>, id: string, what: string): number {
@@ -76,6 +77,7 @@ test.each([
   ['done', 'success', 'paid before', 1],
   ['not-done', 'success', 'paid now', 2],
   ['unknown', 'unknown', "can't tell", 1],
+  ['caught', 'unknown', 'the bank is down', 1],
 ])('an interrupted call whose probe answers %s has the outcome %s', async (answer, status, said, times) => {
   const id = `call ${answer}`;
   const { words, told } = await interrupted('pay', id);

@@ -68,7 +68,12 @@ function written(value: unknown): string | undefined {
 
 function causeOf(cause: unknown): string | undefined {
   if (typeof cause !== 'object' || cause === null) return typeof cause === 'string' && cause !== '' ? cause : undefined;
-  const { message, code } = cause as { message?: unknown; code?: unknown };
-  if (typeof message === 'string' && message !== '') return excerpt(message, 300);
-  return typeof code === 'string' ? code : undefined;
+  try {
+    const { message, code } = cause as { message?: unknown; code?: unknown };
+    if (typeof message === 'string' && message !== '') return excerpt(message, 300);
+    return typeof code === 'string' ? code : undefined;
+  } catch {
+    // A proxy, or a getter that throws.
+    return undefined;
+  }
 }

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { bounds } from '../../core/bounds';
 import type { PermissionRule } from '../../core/tool';
 import { mayStandFor } from './patterns';
-import { commandOf, hostOf, type PermissionCall } from './permission-rules';
+import { commandOf, hostOf, originOf, type PermissionCall } from './permission-rules';
 import { readShellCommand, roughCommands } from './shell-command';
 import { readingsOf } from './shell-expansions';
 import { isWrapper, runsItsWords } from './wrappers';
@@ -24,10 +24,11 @@ export function brokenRule<R extends PermissionRule>(rules: readonly R[], call: 
   return unclear && { rule: unclear, unclear: true };
 }
 
-/** A rule without a port applies to all ports. */
+/** A rule without a port applies to all ports, and one without a scheme to all schemes. */
 function isAtHost(call: PermissionCall, denied: string): boolean {
-  const host = hostOf(call);
-  return host === denied || host?.replace(/:\d+$/, '') === denied;
+  const withoutPort = (host: string | undefined) => host?.replace(/:\d+$/, '');
+  const [host, origin] = [hostOf(call), originOf(call)];
+  return [host, withoutPort(host), origin, withoutPort(origin)].includes(denied);
 }
 
 /** Words, and the indexes at which commands may begin. */

@@ -28,6 +28,18 @@ export function hostOf({ args }: PermissionCall): string | undefined {
   return new URL(args.url).host.replace(/\.(?=:|$)/, '');
 }
 
+/**
+ * The host of a call as a rule has it that allows the call: without a scheme for https:, and as `http://host` for http:, which nobody who remembered a
+ * page over https: has agreed to. `undefined` for other schemes.
+ */
+export function originOf(call: PermissionCall): string | undefined {
+  const host = hostOf(call);
+  if (host === undefined || !isObject(call.args)) return undefined;
+  const { protocol } = new URL(String(call.args.url));
+  if (protocol === 'https:') return host;
+  return protocol === 'http:' ? `http://${host}` : undefined;
+}
+
 /** The arguments of the tool `shell`. In the background, a command does what it does in the foreground. */
 const aboutCommands: Record<string, (value: unknown) => boolean> = {
   command: () => true,
@@ -76,7 +88,7 @@ export function problemOfRule(rule: unknown): string | undefined {
     return `has exact: ${JSON.stringify(rule.exact)}; use true with a prefix that has all words of a command, or leave it out`;
   }
   if (host !== undefined && (prefix !== undefined || !isHost(host))) {
-    return `has the host ${JSON.stringify(host)}; give it as in a URL, such as 'docs.example.com' or 'localhost:3000', and no prefix`;
+    return `has the host ${JSON.stringify(host)}; give it as in a URL, such as 'docs.example.com', or 'http://localhost:3000' for http:, and no prefix`;
   }
   if (prefix === undefined) return undefined;
   // A prefix given as one string with blanks is not a word; the words of a whole command may contain blanks.
@@ -85,9 +97,10 @@ export function problemOfRule(rule: unknown): string | undefined {
   return words ? undefined : `has the prefix ${JSON.stringify(prefix)}; give the words of a command one by one, such as ['git', 'push']`;
 }
 
-/** Whether a value is a host in the form in which URLs have it. */
-function isHost(host: unknown): boolean {
-  return typeof host === 'string' && URL.canParse(`http://${host}`) && new URL(`http://${host}`).host === host;
+/** Whether a value is a host in the form in which URLs have it, maybe with the scheme `http://`. */
+function isHost(given: unknown): boolean {
+  const host = typeof given === 'string' ? given.replace(/^http:\/\//, '') : '';
+  return URL.canParse(`http://${host}`) && new URL(`http://${host}`).host === host;
 }
 
 /** The simple commands of a call, and where each may run; `undefined` if the command is not understood, or may leave the workspace. */
@@ -153,7 +166,7 @@ export function* allowedParts({ rules, remembered, mode, root, elsewhere }: Leav
   const isOwn = (rule: PermissionRule) => problemOfRule(rule) === undefined && rule.tool === call.tool;
   const [written, kept] = [rules.filter(isOwn), remembered.filter(isOwn)];
   const own = [...written, ...kept];
-  const whole = own.find((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === hostOf(call)));
+  const whole = own.find((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === originOf(call)));
   if (whole) return yield { what: call.tool, by: wordsOf(whole) };
   const isShell = mode !== undefined && call.tool === 'shell';
   const isJudged = !elsewhere && (own.length > 0 || isShell) && commandOf(call) !== undefined && isCommandAlone(call);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
+import { lstat, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { isObject } from '../../core/json';
 import type { PermissionRule } from '../../core/tool';
 import { codeOf } from '../built-in/workspace';
@@ -23,8 +24,9 @@ const writing = new Map<string, Promise<unknown>>();
 
 /**
  * Stores rules in a JSON file, `{ "<agent>": [rule, …] }`, that only its owner can read. Each operation reads the file again, and each write
- * replaces the whole file, so that a reader sees either the old or the new rules. Writers within one process wait for each other. If two processes
- * write at the same time, one write is lost, so use a file per worker host, or a `PermissionStore` backed by a database.
+ * replaces the whole file, so that a reader sees either the old or the new rules. Writers wait for each other, also those of other processes: they hold
+ * the file `.<name>.lock` next to it. A lock that a dead process left is removed after 5 s; a writer that was frozen for longer than that can undo what
+ * others wrote meanwhile.
  */
 export function filePermissionStore(path: string): PermissionStore {
   if (typeof path !== 'string' || path.trim() === '') throw new TypeError('filePermissionStore: give the path of a file.');
@@ -71,13 +73,61 @@ function rulesFor(kept: Kept, agent: string): PermissionRule[] {
 async function inTurn(file: string, work: () => Promise<void>): Promise<void> {
   const before = writing.get(file) ?? Promise.resolve();
   // The previous write has reported its failure to its own caller.
-  const mine = before.catch(() => undefined).then(work);
+  const mine = before.catch(() => undefined).then(() => withLock(file, work));
   writing.set(file, mine);
   try {
     await mine;
   } finally {
     if (writing.get(file) === mine) writing.delete(file);
   }
+}
+
+/** A writer takes milliseconds. A lock that stays longer than this was left by a process that died. */
+const staleMs = 5_000;
+
+/** Without the lock, a rule that was just removed would come back with what another process, such as a worker, read before and writes after. */
+async function withLock(file: string, work: () => Promise<void>): Promise<void> {
+  const lock = join(dirname(file), `.${basename(file)}.lock`);
+  await takeLock(lock).catch((error: unknown) => {
+    throw unwritable(file, error);
+  });
+  try {
+    await work();
+  } finally {
+    await unlink(lock).catch(() => undefined);
+  }
+}
+
+async function takeLock(lock: string): Promise<void> {
+  let seen: string | undefined;
+  let since = 0;
+  while (!(await create(lock))) {
+    const holder = await stampOf(lock);
+    if (holder !== seen) {
+      seen = holder;
+      since = performance.now();
+    } else if (holder && performance.now() - since > staleMs) await unlink(lock).catch(() => undefined);
+    await setTimeout(5 + Math.random() * 15);
+  }
+}
+
+/** Returns false if the file exists. */
+async function create(lock: string): Promise<boolean> {
+  try {
+    await (await open(lock, 'wx', 0o600)).close();
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  return create(lock);
+}
+
+/** Tells one holder of the lock from the next. */
+async function stampOf(lock: string): Promise<string | undefined> {
+  const found = await lstat(lock, { bigint: true }).catch(() => undefined);
+  return found && `${found.ino} ${found.ctimeNs}`;
 }
 
 async function read(file: string): Promise<Kept> {
@@ -124,6 +174,10 @@ async function replace(file: string, kept: Kept): Promise<void> {
     await rename(draft, file);
   } catch (error) {
     await unlink(draft).catch(() => undefined);
-    throw new Error(`The permission rules can't be written to ${file} (${codeOf(error)}). Nothing was changed.`, { cause: error });
+    throw unwritable(file, error);
   }
+}
+
+function unwritable(file: string, cause: unknown): Error {
+  return new Error(`The permission rules can't be written to ${file} (${codeOf(cause)}). Nothing was changed.`, { cause });
 }

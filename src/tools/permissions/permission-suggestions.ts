@@ -2,7 +2,7 @@ import { bounds } from '../../core/bounds';
 import { bytesOf } from '../../core/context/carry';
 import type { PermissionRule } from '../../core/tool';
 import { fetchTool, programName, reachesFurther } from './harmless-commands';
-import { commandOf, commandsOf, hostOf, isCommandAlone, type PermissionCall, withoutDoubles } from './permission-rules';
+import { commandOf, commandsOf, isCommandAlone, originOf, type PermissionCall, withoutDoubles } from './permission-rules';
 import { isAtHome, type Place } from './place';
 import { changesNothing, prefixToRemember } from './remembered-prefixes';
 import { changesShell } from './shell-builtins';
@@ -19,7 +19,7 @@ export function suggestRules(call: PermissionCall, root: string | undefined): Pe
   // The next text may be any command of the program that reads it.
   if (call.tool === 'shell_input') return [];
   if (call.tool === fetchTool) {
-    const host = hostOf(call);
+    const host = originOf(call);
     return host === undefined ? [] : [{ tool: call.tool, host }];
   }
   if (commandOf(call) === undefined) return [{ tool: call.tool }];

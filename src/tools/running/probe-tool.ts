@@ -3,7 +3,7 @@ import { isObject } from '../../core/json';
 import type { ToolCall } from '../../core/message';
 import { probing } from '../../core/probing';
 import { shortText } from '../../core/text';
-import type { ToolOutcome } from '../../core/tool';
+import type { ToolError, ToolOutcome } from '../../core/tool';
 import type { Tool } from '../defining/define-tool';
 import { errorFacts } from '../defining/thrown';
 import type { ProbeAnswer } from '../defining/tool-definition';
@@ -31,10 +31,33 @@ export async function probeTool({ probe }: Tool, call: ToolCall, args: unknown, 
 function answerIn({ end, aborted }: Ended): ProbeAnswer | string {
   if (aborted !== undefined) return errorFacts(aborted).message;
   if (end?.kind === 'thrown') return errorFacts(end.error).message;
-  const answer: unknown = end?.kind === 'value' ? end.value : undefined;
-  const status = isObject(answer) ? answer.status : undefined;
-  if (status === 'done' || status === 'not-done' || status === 'unknown') return answer as unknown as ProbeAnswer;
-  return "it returned something other than { status: 'done', output }, { status: 'not-done' } or { status: 'unknown' }";
+  try {
+    return readAnswer(end?.kind === 'value' ? end.value : undefined) ?? noAnswer;
+  } catch (error) {
+    return errorFacts(error).message;
+  }
+}
+
+const noAnswer = "it returned something other than { status: 'done', output }, { status: 'not-done' } or { status: 'unknown' }";
+
+/** Reads each field once: fields may be getters, which throw or change their mind. */
+function readAnswer(answer: unknown): ProbeAnswer | undefined {
+  if (!isObject(answer)) return undefined;
+  const { status } = answer;
+  if (status === 'done') return { status, output: answer.output };
+  if (status === 'not-done') return { status };
+  return status === 'unknown' ? { status, ...reasonIn(answer.reason) } : undefined;
+}
+
+/** Probes pass on what they caught, so a reason may be an error or any other value. */
+function reasonIn(given: unknown): { reason?: string } {
+  return given === undefined || given === null ? {} : { reason: errorFacts(given).message };
+}
+
+/** The outcome of a call that was carried out, as its probe says, with an output that can't be shown. */
+export function doneUnreadably(name: string, why: ToolError | undefined): ToolOutcome {
+  const content = `${name} was carried out, but the output that its probe gave can't be shown: ${why?.message ?? 'it is not readable'}`;
+  return { status: 'success', content };
 }
 
 /** The outcome of a call about which its probe can't tell. */

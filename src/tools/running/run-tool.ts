@@ -14,7 +14,7 @@ import { isToolFailure, ToolTimeoutError } from '../defining/tool-failure';
 import { isFoundTools } from '../search/found-tools';
 import { type RawOutput, shownOutput } from './keep-output';
 import { capContent } from './output-cap';
-import { probeTool, undecided } from './probe-tool';
+import { doneUnreadably, probeTool, undecided } from './probe-tool';
 import { type End, runWithin, type ToolHost } from './run-within';
 
 export interface Execution {
@@ -66,10 +66,17 @@ export async function probedOutcome(tool: Tool, call: ToolCall, args: unknown, h
     case 'stopped':
       return { outcome: failed(cancelled(tool, ' before its probe answered'), { status: 'cancelled' }), threw: false };
     case 'done':
-      return shown(tool, host, finished(tool, { kind: 'value', value: probed.output }, written(host)));
+      return doneBefore(tool, host, probed.output);
     default:
       return unreachable(probed);
   }
+}
+
+/** The execution of a call that an earlier attempt carried out. It never counts as failed: a model repeats what failed. */
+async function doneBefore(tool: Tool, host: ToolHost, output: unknown): Promise<Execution> {
+  const execution = await shown(tool, host, finished(tool, { kind: 'value', value: output }, written(host)));
+  const { status, error } = execution.outcome;
+  return status === 'success' ? execution : { outcome: doneUnreadably(tool.name, error), threw: false };
 }
 
 async function execute(tool: Tool, call: ToolCall, args: unknown, host: ToolHost & { timeoutMs: number }): Promise<RawExecution> {

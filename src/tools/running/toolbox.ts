@@ -3,6 +3,7 @@ import { namesPeople } from '../../core/ask-policy';
 import { excerpt, type Json } from '../../core/json';
 import { findTool } from '../../core/loaded-tools';
 import type { ToolCall } from '../../core/message';
+import { messageOfThrown } from '../../core/thrown';
 import {
   type AskPolicy,
   canBeUnknown,
@@ -154,7 +155,11 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       if (!tool?.probe) return { outcome: undecided(call.name, 'the tool has no probe any more'), threw: false };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: undecided(call.name, parsed.error.message), threw: false };
-      return probedOutcome(tool, call, parsed.args, host);
+      // An error would fail the activity, and then count as a failed call, which the model repeats.
+      return probedOutcome(tool, call, parsed.args, host).catch((error: unknown) => ({
+        outcome: undecided(call.name, messageOfThrown(error)),
+        threw: false,
+      }));
     },
 
     async compensate(call: ToolCall, output: Json | undefined, host: ToolHost): Promise<Compensated> {

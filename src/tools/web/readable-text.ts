@@ -35,18 +35,36 @@ export class UnreadablePageError extends Error {
   override readonly name = 'UnreadablePageError';
 }
 
+/** Conversions of one process run one after another: at the same time, all would be slow, and none might end within the time of its call. */
+let last: Promise<unknown> = Promise.resolve();
+
 /**
  * Converts HTML to text in the style of Markdown: headings, lists, links with absolute addresses, rows of tables and preformatted text. Scripts,
- * styles and forms are left out. `base` resolves links. Stops after 4,000,000 characters (`isCut`). Rejects with `UnreadablePageError` after 2 s, or
- * beyond 1,000 levels.
+ * styles and forms are left out. `base` resolves links. Stops after 4,000,000 characters (`isCut`). Rejects with `UnreadablePageError` after 2 s of
+ * work on this page, or beyond 1,000 levels; and if `signal` is aborted.
  */
-export async function readableText(html: string, base: URL): Promise<{ title: string; text: string; isCut: boolean }> {
+export function readableText(html: string, base: URL, signal?: AbortSignal): Promise<ReadableText> {
+  const mine = last.then(() => converted(html, base, signal));
+  last = mine.catch(() => undefined);
+  return mine;
+}
+
+interface ReadableText {
+  title: string;
+  text: string;
+  isCut: boolean;
+}
+
+async function converted(html: string, base: URL, signal: AbortSignal | undefined): Promise<ReadableText> {
   const page = new PageText(base);
   const parser = new Parser(page, { lowerCaseTags: true, decodeEntities: true });
-  const end = performance.now() + maxMs;
+  let spentMs = 0;
   for (let at = 0; at < html.length && !page.isFull; at += pieceChars) {
-    if (performance.now() > end) throw new UnreadablePageError('the page takes too long to convert');
+    signal?.throwIfAborted();
+    if (spentMs > maxMs) throw new UnreadablePageError('the page takes too long to convert');
+    const begun = performance.now();
     parser.write(html.slice(at, at + pieceChars));
+    spentMs += performance.now() - begun;
     await nextTurn();
   }
   parser.end();

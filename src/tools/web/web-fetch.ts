@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { bounds } from '../../core/bounds';
 import { excerpt } from '../../core/json';
 import type { Part } from '../../core/message';
-import { type ApprovalRule, defineTool, type Tool } from '../defining/define-tool';
+import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
 import { decodeText } from './decode-text';
 import { fetchFailure } from './fetch-failure';
@@ -57,7 +57,7 @@ export function createWebFetch({ privateHosts = [], timeoutMs = 20_000, approval
       const signal = AbortSignal.any([ctx.signal, timeout]);
       try {
         const { answer, from } = await follow(new URL(url), { signal, hosts });
-        return await resultOf(answer, from, ctx.maxOutputBytes);
+        return await resultOf(answer, from, ctx);
       } catch (error) {
         ctx.signal.throwIfAborted();
         throw fetchFailure(error, { url, timeoutMs, timedOut: timeout.aborted });
@@ -115,7 +115,7 @@ function redirectOf(from: URL, location: string): URL {
   return target;
 }
 
-async function resultOf(answer: OpenedUrl, from: URL, resultBytes: number): Promise<string | Part[]> {
+async function resultOf(answer: OpenedUrl, from: URL, { maxOutputBytes, signal }: ToolContext): Promise<string | Part[]> {
   const isSuccess = answer.status >= 200 && answer.status < 300;
   const { bytes, isCut } = await readBytes(answer, isSuccess ? bounds.fetchedBytes : bounds.errorBodyBytes);
   if (!isCut) answer.throwIfBroken();
@@ -123,10 +123,10 @@ async function resultOf(answer: OpenedUrl, from: URL, resultBytes: number): Prom
   const mediaType = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   const line = `${from.href} (status ${answer.status}, ${mediaType || 'no type'}, ${isCut ? 'more than ' : ''}${bytes.length} bytes)`;
   if (isSuccess && !isCut) {
-    const media = mediaPart(mediaType, bytes, resultBytes);
+    const media = mediaPart(mediaType, bytes, maxOutputBytes);
     if (media) return [{ type: 'text', text: line }, media];
   }
-  const read = isText(mediaType, bytes) ? await textOf(decodeText(bytes, contentType), mediaType, from) : undefined;
+  const read = isText(mediaType, bytes) ? await textOf(decodeText(bytes, contentType), { mediaType, from, signal }) : undefined;
   const text = read?.text;
   const rest = isCut || read?.isCut ? '\n\n[The rest was not read.]' : '';
   if (!isSuccess) {
@@ -152,8 +152,11 @@ function lastCharacter(bytes: Buffer): number {
   return at;
 }
 
-async function textOf(text: string, mediaType: string, from: URL): Promise<{ text: string; isCut: boolean }> {
+async function textOf(
+  text: string,
+  { mediaType, from, signal }: { mediaType: string; from: URL; signal: AbortSignal },
+): Promise<{ text: string; isCut: boolean }> {
   if (mediaType !== 'text/html' && mediaType !== 'application/xhtml+xml') return { text, isCut: false };
-  const { title, text: readable, isCut } = await readableText(text, from);
+  const { title, text: readable, isCut } = await readableText(text, from, signal);
   return { text: [title && `# ${title}`, readable || '(no text; the page may be made by a script)'].filter(Boolean).join('\n\n'), isCut };
 }
