@@ -12,6 +12,7 @@ export const asks: Record<string, string[]> = {
     'stat -c %99999999n a.txt',
     'date +%999999999Y',
     'git log --format="%<(99999999)%s"',
+    'git status --column=always,padding=99999999',
     'git log --format="%w(0,9999999)%b"',
     "grep 'x\\{1,32000\\}\\{9\\}' a.txt",
     "sed -nE '/x{32000}{100}/p' a.txt",

@@ -46,7 +46,13 @@ describe('a command in the sandbox', () => {
     expect(await told(shell, { command: 'true', workdir: '..' }, { workspace })).toMatch(/is outside the workspace/);
     const variables = async (tool: typeof shell) =>
       (await told(tool, { command: "env | grep -v '^LONGHAUL_COMMAND=' | sort" }, { workspace })).replace(/^TMPDIR=.*$/m, 'TMPDIR=/tmp');
-    expect(await variables(shell)).toBe(await variables(plain));
+    expect((await variables(shell)).replace(/\n?^npm_config_offline=true$/m, '')).toBe(await variables(plain));
+  });
+
+  testInSandbox('npm fails at once without a network, and says why', async () => {
+    expect(await confined('npm install left-pad', { timeout: 50 })).toMatch(/ENOTCACHED/);
+    const online = createShell({ environment: { npm_config_offline: 'false' }, sandbox: 'required' });
+    expect(await told(online, { command: 'echo $npm_config_offline' }, { workspace })).toMatch(/^false/);
   });
 
   testInSandbox('tells the model about it in one sentence, and only where it is used', () => {

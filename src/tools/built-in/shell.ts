@@ -115,7 +115,9 @@ export async function placeOf(
   if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
   if (!sandbox || sandbox.state === 'unused') return { cwd, env: commandEnvironment(environment, cwd) };
   const confined: Confine = (start) => sandbox.confine({ workspace: root, cwd }, start);
-  return { cwd, env: commandEnvironment(environment, cwd, '/tmp'), confined };
+  // Otherwise npm tries for minutes, without a word.
+  const offline = sandbox.network ? {} : { npm_config_offline: 'true' };
+  return { cwd, env: commandEnvironment({ ...offline, ...environment }, cwd, '/tmp'), confined };
 }
 
 function told({ output, exitCode, stopped }: ShellResult, timeout: number): string {

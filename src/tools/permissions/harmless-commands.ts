@@ -214,7 +214,7 @@ function countsFar({ text }: ShellWord): boolean {
  * keep it in memory. `%<(9)` and `%w(9,9,9)` are git's.
  */
 function isWide({ text }: ShellWord): boolean {
-  return /%[^a-zA-Z%]*\d{4}|%w\([^)]*\d{4}/.test(text);
+  return /%[^a-zA-Z%]*\d{4}|%w\([^)]*\d{4}|padding=\d{4}/.test(text);
 }
 
 /**
