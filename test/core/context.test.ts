@@ -23,6 +23,7 @@ import {
   withSummary,
 } from '../../src/core/context/summary';
 import { tokensOf } from '../../src/core/context/tokens';
+import { contextView } from '../../src/core/context/view';
 import type { DurableEvent, DurableEventData } from '../../src/core/event';
 import { evolve } from '../../src/core/evolve';
 import type { Message, ToolMessage, UserMessage } from '../../src/core/message';
@@ -97,6 +98,22 @@ describe('the window', () => {
     const many = state(10, { compaction: 'provider' }, asked);
     many.messages = Array.from({ length: 1_001 }, () => said('x'));
     expect(isNearlyFull(many)).toBe(true);
+  });
+
+  test("does not count what a provider's compaction replaced, although it stays for other models", () => {
+    const thread = state(600, { compaction: 'provider' }, { compactsAt: 142_800 });
+    const compaction = { type: 'compaction' as const, text: '', opaque: { item: 'sealed' } };
+    const note: Message = { id: 'note', role: 'user', content: 'note', repeats: ['task'] };
+    const task: Message = { id: 'task', role: 'user', content: 'x'.repeat(4_000) };
+    const compacting: Message = { id: 'a', role: 'assistant', content: [compaction], attempt: 1 };
+    thread.messages = [task, ...turn(20_000), note, compacting, ...turn(100)];
+    const { parts, next } = contextView(thread);
+    expect(parts.objective).toBeGreaterThan(1_000);
+    expect(parts.outputs).toBeLessThan(200);
+    expect(next).toBeNull();
+    expect(
+      contextView({ ...thread, context: { measured: { ...thread.context!.measured!, uncompacted: true } } }).parts.outputs,
+    ).toBeGreaterThan(20_000);
   });
 
   test("keeps the measure of the answer after a provider's compaction, also if the messages stay", () => {

@@ -10,6 +10,7 @@ import {
   thresholdOf,
   usedTokens,
 } from './budget';
+import { sinceCompaction } from './provider-compaction';
 import { divide, pruneOutputs } from './shorten';
 import { tokensOf } from './tokens';
 
@@ -27,7 +28,7 @@ export interface ContextView {
   compactAtTokens: number | null;
   /** Estimates of what takes how much. */
   parts: ContextParts;
-  /** What would go next, and what it takes. */
+  /** What would go next, and what it takes. Null if nothing would, and while compaction is left to the model's provider. */
   next: { kind: 'outputs' | 'messages'; count: number; tokens: number } | null;
 }
 
@@ -72,7 +73,10 @@ export function contextLeft(state: ThreadState): number | null {
 
 function partsOf(state: ThreadState): ContextParts {
   const { messages, context } = state;
-  const [objective, ...rest] = messages;
+  const [objective] = messages;
+  // Messages that the provider replaced stay for other models.
+  const sent = isLeftToProvider(state) ? sinceCompaction(messages, () => true) : messages;
+  const rest = sent.filter((message) => message !== objective);
   const sizeOf = (some: Message[]) => tokensOf(some, charsPerTokenOf(state));
   const isSummary = (message: Message) => message.role === 'user' && message.summary === true;
   return {
@@ -87,7 +91,7 @@ function partsOf(state: ThreadState): ContextParts {
 
 function nextOf(state: ThreadState): ContextView['next'] {
   const policy = state.facts?.context;
-  if (!policy) return null;
+  if (!policy || isLeftToProvider(state)) return null;
   const sizes = sizesOf(state);
   const pruned = pruneOutputs(state.messages, policy, sizes);
   if (pruned && !isOverfull(state, policy, pruned.freedTokens)) {
