@@ -5,13 +5,13 @@ import { createRequire } from 'node:module';
 import { basename, dirname } from 'node:path';
 import { ownFolder } from '../../core/own-folder';
 import { ToolFailure } from '../defining/tool-failure';
-import { fewAtOnce } from './few-at-once';
+import { fewAtOnce } from '../running/few-at-once';
 import type { Workspace } from './workspace';
 
 /** Longer records are cut: a line of output is bounded by `--max-columns`, a path by the system. */
 const mostRecordBytes = 64 * 1024;
 const mostErrorBytes = 2_000;
-/** The address space of ripgrep, which compiles all rules of all ignore files of the workspace. Enough for some 20,000 rules. */
+/** The address space of ripgrep, which compiles all rules of all ignore files of the workspace. */
 const mostMemoryBytes = 512 * 1024 * 1024;
 const prlimit = '/usr/bin/prlimit';
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Parser } from 'htmlparser2';
+import { fewAtOnce } from '../running/few-at-once';
 
 /** Deeper pages are no texts, and would make the parser slow: it searches its open elements for each end tag. */
 const maxDepth = 1_000;
@@ -36,7 +37,7 @@ export class UnreadablePageError extends Error {
 }
 
 /** Conversions of one process run one after another: at the same time, all would be slow, and none might end within the time of its call. */
-let last: Promise<unknown> = Promise.resolve();
+const inTurn = fewAtOnce(1);
 
 /**
  * Converts HTML to text in the style of Markdown: headings, lists, links with absolute addresses, rows of tables and preformatted text. Scripts,
@@ -44,9 +45,7 @@ let last: Promise<unknown> = Promise.resolve();
  * work on this page, or beyond 1,000 levels; and if `signal` is aborted.
  */
 export function readableText(html: string, base: URL, signal?: AbortSignal): Promise<ReadableText> {
-  const mine = last.then(() => converted(html, base, signal));
-  last = mine.catch(() => undefined);
-  return mine;
+  return inTurn(() => converted(html, base, signal));
 }
 
 interface ReadableText {
