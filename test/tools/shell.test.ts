@@ -183,6 +183,11 @@ describe('shell', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024);
   });
 
+  test('when memory runs out, the kernel ends processes of a command first', async () => {
+    expect((await sh('cat /proc/$$/oom_score_adj')).outcome).toMatchObject({ content: '1000' });
+    expect(readFileSync('/proc/self/oom_score_adj', 'utf8').trim()).not.toBe('1000');
+  });
+
   test('the exit code follows output that was cut', async () => {
     expect((await sh('seq 1 100000; exit 4')).outcome.content).toMatch(
       /^1\n2\n[\s\S]* left out, not kept [\s\S]*\n100000\n\[exit code: 4\]$/,

@@ -4,7 +4,7 @@ import { markName } from './command-processes';
  * A shell function `watched MARK LIMIT` for a process that must not outlive this one: it marks the shell, and starts a watcher process that waits
  * on file descriptor 3, a pipe whose other end belongs to this process. When this process dies, however suddenly, the pipe closes, and the watcher
  * kills every process with a mark until none is left, and then the group, including itself. A process that has ended keeps its limits until its
- * parent reaps it. Shells have two letters for the limit of file locks.
+ * parent reaps it. Shells have two letters for the limit of file locks. When memory runs out, the kernel ends a process of the shell, not a worker.
  */
 export const watched = `
   ends_marked() {
@@ -21,4 +21,5 @@ export const watched = `
     exec 3<&-
     export ${markName}="$1"
     { ulimit -w "$2" || ulimit -x "$2" || :; } 2>/dev/null
+    { echo 1000 >/proc/$$/oom_score_adj; } 2>/dev/null || :
   }`;
