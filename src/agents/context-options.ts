@@ -26,6 +26,16 @@ export interface ContextOptions {
   model?: string;
   /** What a summary must contain, in words for the model that writes it. */
   prompt?: string;
+  /** A sliding window: with more messages than this, the oldest are dropped, without a summary, until `keepMessages` are left. Default: no limit but 1,000. */
+  maxMessages?: number;
+  /** How many messages are left then, at most. Default: half of `maxMessages`. Each drop invalidates the provider's prompt cache. */
+  keepMessages?: number;
+  /** `false`: the user's first message may be summarized or dropped like others. Messages that the current run began with stay. Default `true`. */
+  keepTask?: boolean;
+  /** `false`: of the turns that a summary does not replace, only texts stay, unless the model has not seen the results yet. Default `true`. */
+  keepTools?: boolean;
+  /** What happens if a summary fails. `drop`: the oldest messages are dropped at once. Default `keep`: only when a request would exceed the window. */
+  ifSummaryFails?: 'keep' | 'drop';
   /**
    * `provider`: models whose provider compacts conversations itself (`anthropic` from Claude 4.6 on, and `openai-responses`) leave it to the provider.
    * For other models, and if the provider does not compact, the engine does. Default `engine`.
@@ -35,6 +45,9 @@ export interface ContextOptions {
 
 /** The options with their defaults. */
 export interface ContextRules extends ContextPolicy, Pick<ContextOptions, 'windowTokens' | 'reserveTokens' | 'prompt'> {}
+
+/** Values that are the default, and are not part of the rules. */
+const usual = { compaction: 'engine', keepTask: true, keepTools: true, ifSummaryFails: 'keep' } satisfies Partial<ContextOptions>;
 
 const tokens = z.number().int().positive();
 const schema = z.strictObject({
@@ -48,6 +61,11 @@ const schema = z.strictObject({
   summaryTokens: tokens.optional(),
   model: z.string().optional(),
   compaction: z.enum(['engine', 'provider']).optional(),
+  maxMessages: z.number().int().min(4).max(1_000).optional(),
+  keepMessages: z.number().int().min(2).max(1_000).optional(),
+  keepTask: z.boolean().optional(),
+  keepTools: z.boolean().optional(),
+  ifSummaryFails: z.enum(['keep', 'drop']).optional(),
   prompt: z.string().trim().min(1, 'is empty').max(20_000).optional(),
 });
 
@@ -62,13 +80,29 @@ export function contextRules(
   const given = (option ?? {}) as ContextOptions;
   const problems = problemsOf('context', schema, given);
   if (problems.length > 0) return { rules: null, problems };
-  const { compaction, ...set } = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ContextOptions;
-  const rules: ContextRules = { ...defaults, ...set, ...(compaction === 'provider' && { compaction }) };
+  const isSet = ([name, value]: [string, unknown]) => value !== undefined && value !== usual[name as keyof typeof usual];
+  const set = Object.fromEntries(Object.entries(given).filter(isSet)) as Omit<ContextOptions, keyof typeof usual>;
+  const rules: ContextRules = { ...defaults, ...set };
   const wrongModel = set.model === undefined ? undefined : checkModels(set.model);
   return {
     rules,
-    problems: [...(wrongModel ? [`context.${wrongModel}`] : []), ...problemsOfSizes(rules, set.summaryTokens, settings, fixedTokens)],
+    problems: [
+      ...(wrongModel ? [`context.${wrongModel}`] : []),
+      ...problemsOfSliding(rules),
+      ...problemsOfSizes(rules, set.summaryTokens, settings, fixedTokens),
+    ],
   };
+}
+
+function problemsOfSliding({ maxMessages, keepMessages, auto, compaction }: ContextRules): string[] {
+  if (maxMessages === undefined)
+    return keepMessages === undefined ? [] : ['context.keepMessages: has no effect without context.maxMessages'];
+  if (keepMessages !== undefined && keepMessages > maxMessages)
+    return [`context.keepMessages: (${keepMessages}) must be at most context.maxMessages (${maxMessages})`];
+  if (!auto) return ['context.maxMessages: has no effect with `auto: false`'];
+  return compaction
+    ? ["context.maxMessages: can't be combined with `compaction: 'provider'`, which needs the messages that it would drop"]
+    : [];
 }
 
 /** Sizes that contradict each other can only be detected if the window is set here. Otherwise each model call checks them. */

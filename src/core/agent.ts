@@ -94,6 +94,16 @@ export interface ContextPolicy {
   pruneMinimumTokens?: number;
   /** The model that writes summaries. Default: the model of the run. */
   model?: string;
+  /** With more messages than this, the oldest are dropped until `keepMessages` are left. */
+  maxMessages?: number;
+  /** Default: half of `maxMessages`. */
+  keepMessages?: number;
+  /** `false`: the user's first message may be summarized or dropped like others. */
+  keepTask?: false;
+  /** `false`: of the turns that a summary does not replace, only texts stay. */
+  keepTools?: false;
+  /** `drop`: the oldest messages are dropped at once if a summary fails. */
+  ifSummaryFails?: 'drop';
   /** `provider`: models whose provider compacts conversations itself leave it to the provider. Unset: the engine compacts. */
   compaction?: 'provider';
 }
@@ -164,6 +174,13 @@ export interface AgentFacts {
    * Unset in runs that began with earlier code: they send them, and shorten the transcript once the provider rejects it.
    */
   cutsToWindow?: true;
+  /** A single message that takes most of the window is cut if nothing else makes room. Unset in runs that began with earlier code. */
+  cutsMessages?: true;
+  /**
+   * What continue-as-new would remove is stored for the model first. Unset without a store, and in runs that began with earlier code: continue-as-new
+   * removes it, and only people can read it.
+   */
+  archivesCarried?: true;
   /** Whether the search attributes are registered with the server. Without them, an upsert would fail every workflow task of the thread. */
   searchAttributes: boolean;
   /** The history, by the thread's own count, after which the thread continues as new. Default 2,500 events or 4,000,000 bytes. */

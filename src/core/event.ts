@@ -174,6 +174,8 @@ export interface DurableEventData {
     reason: CompactionReason | 'carry-over';
     prunedOutputs: number;
     droppedMessages: number;
+    /** Messages that are too long for the window and of which only the beginning and the end are left. */
+    cutMessages?: number;
     /** Size of the shortened transcript as UTF-8 JSON. */
     bytes: number;
     /** The message that replaced the dropped ones, if a model summarized them. */
@@ -228,9 +230,9 @@ export interface DurableEventData {
 
 /**
  * Why the transcript is shortened. `window`: the model's context window is nearly full. `context-length`: the provider rejected it as too long.
- * `requested`: a client requested it.
+ * `requested`: a client requested it. `messages`: it has more messages than the agent's `maxMessages`.
  */
-export type CompactionReason = 'window' | 'context-length' | 'requested';
+export type CompactionReason = 'window' | 'context-length' | 'requested' | 'messages';
 
 /** What a person found out about a call whose outcome was unknown. */
 export type Settlement = (typeof settlements)[number];

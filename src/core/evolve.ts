@@ -290,7 +290,8 @@ function setClock({ run, paused }: ThreadState, at: number): void {
 function compacted(state: ThreadState, { data }: DurableEvent<'thread.context.compacted'>, { transcript, retained }: Extra): void {
   const { run, context } = state;
   const before = bytesOf(state.messages);
-  if (transcript && data.reason !== 'carry-over') archive(state, transcript.messages);
+  // What continue-as-new removes is still in the execution before, unless it was removed there.
+  if (transcript && (data.reason !== 'carry-over' || data.archiveRef)) archive(state, transcript.messages);
   if (transcript) Object.assign(state, transcript);
   // An estimate until the next call measures it: the limit `contextTokens` must not count removed messages.
   // What a provider compacted is measured with its answer.

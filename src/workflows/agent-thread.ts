@@ -10,7 +10,7 @@ import { checkThreadInput } from '../core/thread-input';
 import { askModels } from './ask-model';
 import { awaitBackground, awaitsBackground, followBackground } from './background';
 import type { ModelResult } from './call-model';
-import { carryOver, checkCarried, shouldCarryOver } from './carry-over';
+import { archiveToCarry, carryOver, checkCarried, mustArchiveFirst, shouldCarryOver } from './carry-over';
 import { sumUp } from './closing-words';
 import { halveAsRequested, tellCompactions } from './compaction';
 import { noProgress } from './finish-call';
@@ -106,6 +106,7 @@ async function takeTurns(thread: ThreadContext): Promise<RunEnd | 'carry-over'> 
   if (state.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
     const calling = run.calls.some((call) => call.phase !== 'done');
+    if (!calling && mustArchiveFirst(thread)) await archiveToCarry(thread);
     if (!calling && shouldCarryOver(thread, 'between turns')) return 'carry-over';
     // A run that an earlier execution left suspended waits for its reply; open calls of the last answer come before a new turn.
     const end = await (run.status === 'suspended'

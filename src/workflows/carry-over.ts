@@ -1,9 +1,11 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ClosedThread, ThreadResult } from '../contract/thread';
-import { bytesOf, fit } from '../core/context/carry';
+import { bytesOf, type Fitted, fit } from '../core/context/carry';
+import type { Message } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { agentThread } from './agent-thread';
+import { shortenTo, storeRemoved } from './drop-oldest';
 import { isGrown } from './growth';
 import { recorder } from './record';
 import { takeInResults } from './take-in';
@@ -18,14 +20,55 @@ const leastTranscript = 100_000;
  * Whether the thread is to continue as new: this execution has written enough history, and nothing would be lost. Requests that are still being
  * handled, background calls that are about to start, and those that run in activities would be lost, so the thread waits for them first.
  */
-export function shouldCarryOver({ state, growth, starting }: ThreadContext, when: 'idle' | 'between turns'): boolean {
+export function shouldCarryOver(thread: ThreadContext, when: 'idle' | 'between turns'): boolean {
+  const { state, growth, starting } = thread;
   if (!isGrown(growth, state) || starting > 0 || state.background.some(isActivity) || !allHandlersFinished()) return false;
+  // At the next turn it is stored.
+  if (when === 'idle' && mustArchiveFirst(thread)) return false;
   const { log, run } = state;
   // While the run waits, its calls are carried over as they are. Between turns they are messages, which can be shortened.
   const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
   // An execution completes at least one model call, whatever the thresholds are: otherwise the thread would make no progress.
   const gotOn = when === 'idle' || log.some(({ type }) => type === 'thread.message.completed');
   return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
+}
+
+/** Whether continue-as-new is due and would remove messages whose text is not stored yet. */
+export function mustArchiveFirst({ state, growth, archiveFailed }: ThreadContext): boolean {
+  if (!state.facts?.archivesCarried || archiveFailed || !isGrown(growth, state)) return false;
+  return bytesOfAll(state.messages) > bytesToCarry(state);
+}
+
+/** For the message that names what was stored, and for what is added before the thread continues as new. */
+const spareBytes = 20_000;
+
+/** Shortens the transcript between turns, so that continue-as-new can pass it on, and stores what it removes for the model. */
+export async function archiveToCarry(thread: ThreadContext): Promise<void> {
+  const { state } = thread;
+  takeInResults(thread);
+  const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, { cut: true });
+  const archiveRef = fitted && (await storeRemoved(thread, fitted.messages));
+  // Continue-as-new does not depend on it. In the execution before, people can still read what it removes.
+  if (archiveRef === undefined) thread.archiveFailed = true;
+  else shortenTo(thread, 'carry-over', fitted as Fitted, archiveRef);
+}
+
+/** Sizes of messages, which never change. */
+const sizes = new WeakMap<Message, number>();
+
+function bytesOfAll(messages: readonly Message[]): number {
+  let sum = 0;
+  for (const message of messages) {
+    const size = sizes.get(message) ?? bytesOf(message);
+    sizes.set(message, size);
+    sum += size;
+  }
+  return sum;
+}
+
+/** The bytes that the transcript may have for the next execution. */
+function bytesToCarry(state: ThreadState): number {
+  return Math.max(leastTranscript, carryBytes - bytesBeside(state) - bytesOf(state.run?.calls ?? []));
 }
 
 /** An activity does not outlive the execution that scheduled it. */
@@ -68,8 +111,7 @@ export function closedThread({ state, input }: ThreadContext): ClosedThread {
 function stateToCarry(state: ThreadState): ThreadState {
   const { archived: _, ...current } = state;
   const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
-  const beside = bytesBeside(carried) + bytesOf(carried.run?.calls ?? []);
-  const fitted = fit(carried.messages, Math.max(leastTranscript, carryBytes - beside), { cut: true });
+  const fitted = fit(carried.messages, bytesToCarry(carried), { cut: true });
   if (fitted) {
     const { messages, ...counts } = fitted;
     const transcript = { messages, hash: hashOf(messages) };

@@ -1,6 +1,15 @@
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
-import { isBackingOff, isBeyondWindow, isNearlyFull, isOverfull, sizeAfter, sizesOf, usedTokens } from '../core/context/budget';
+import {
+  isBackingOff,
+  isBeyondWindow,
+  isNearlyFull,
+  isOverfull,
+  messagesTooMany,
+  sizeAfter,
+  sizesOf,
+  usedTokens,
+} from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
 import { pruneOutputs } from '../core/context/shorten';
 import type { CompactionReason } from '../core/event';
@@ -9,15 +18,17 @@ import { stepIdOf } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { MakeRoom } from './call-model';
 import { halve, keepAsRequested } from './compaction';
-import { dropOldest } from './drop-oldest';
+import { cutLong, dropOldest, dropUntilBelow, slideWindow } from './drop-oldest';
 import { summarize } from './summarize';
 import { takeInResults } from './take-in';
 import type { ThreadContext } from './thread-context';
 
 /** Whether the transcript is to be shortened before the next model call: it was requested, or the model's window is nearly full. */
 export function isShorteningDue({ state }: ThreadContext): boolean {
-  if (state.facts?.context === undefined) return false;
-  return state.compact !== undefined || (isNearlyFull(state) && !isBackingOff(state)) || isBeyondWindow(state);
+  const policy = state.facts?.context;
+  if (policy === undefined) return false;
+  if (state.compact !== undefined || isBeyondWindow(state) || messagesTooMany(state) > 0) return true;
+  return isNearlyFull(state) && (!isBackingOff(state) || policy?.ifSummaryFails === 'drop');
 }
 
 /** Shortens the transcript. Returns whether it did: then limits are to be checked again, because a summary costs money and time. */
@@ -27,9 +38,17 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
   takeInResults(thread, stepIdOf(runOf(state)));
   if (state.compact) return compactAsRequested(thread);
   if (!policy) return false;
+  if (messagesTooMany(state) > 0) {
+    if (await slideWindow(thread, policy)) return true;
+    if (!isNearlyFull(state) && !isBeyondWindow(state)) return false;
+  }
   const isEnough = (freedTokens: number) => !isOverfull(state, policy, freedTokens);
   if (prune(thread, policy, 'window', isEnough)) return true;
-  if (!isBackingOff(state) && (await summarize(thread, policy, { reason: 'window' })) === 'summarized') return true;
+  const summary = isBackingOff(state) ? 'failed' : await summarize(thread, policy, { reason: 'window' });
+  if (summary === 'summarized') return true;
+  if (summary === 'failed' && policy.ifSummaryFails === 'drop' && (await dropUntilBelow(thread, policy))) return true;
+  const mayCut = state.facts?.cutsMessages && (summary === 'nothing' || isBeyondWindow(state));
+  if (mayCut && (await cutLong(thread, 'window'))) return true;
   return isBeyondWindow(state) && cutToFit(thread, policy);
 }
 
@@ -40,7 +59,7 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
 async function cutToFit(thread: ThreadContext, policy: ContextPolicy): Promise<boolean> {
   const most = sizesOf(thread.state).room * shareOfProtected;
   const unprotected = { ...policy, pruneProtectTokens: Math.min(policy.pruneProtectTokens ?? most, most), pruneMinimumTokens: 0 };
-  return prune(thread, unprotected, 'window') || drop(thread, 'window');
+  return prune(thread, unprotected, 'window') || dropOldest(thread, 'window');
 }
 
 /** The share of the room that outputs may keep when the transcript must be cut. */
@@ -65,17 +84,13 @@ export function roomMaker(thread: ThreadContext): MakeRoom {
   const ways = [
     () => prune(thread, policy, 'context-length'),
     () => summarizeRejected(thread, policy),
-    () => drop(thread, 'context-length'),
+    () => dropOldest(thread, 'context-length'),
+    ...(thread.state.facts?.cutsMessages ? [() => cutLong(thread, 'context-length', leastRejected)] : []),
   ];
   return async () => {
     for (let way = ways.shift(); way; way = ways.shift()) if (await way()) return true;
     return false;
   };
-}
-
-/** Drops the oldest half of the transcript. Its text is stored for the model if the worker has a store. */
-function drop(thread: ThreadContext, reason: CompactionReason): boolean | Promise<boolean> {
-  return thread.state.facts?.archivesDropped ? dropOldest(thread, reason) : halve(thread, reason);
 }
 
 function once(way: () => boolean): () => boolean {
@@ -86,6 +101,9 @@ function once(way: () => boolean): () => boolean {
     return way();
   };
 }
+
+/** A message that takes less than this share of what was rejected, as estimated, is not cut: estimates may be too low by half. */
+const leastRejected = 1 / 4;
 
 /** A model that rejected the transcript would reject it again, so a part of it is summarized: its largest outputs are left out. */
 const partOfRejected = 0.6;

@@ -12,7 +12,9 @@ import {
   sizesOf,
   usedTokens,
 } from '../../src/core/context/budget';
-import { divide, isCleared, pruneOutputs } from '../../src/core/context/shorten';
+import { cutMessage, isLong } from '../../src/core/context/cut';
+import { divide, isCleared, isSummary, pruneOutputs } from '../../src/core/context/shorten';
+import { slide } from '../../src/core/context/slide';
 import {
   archivesWith,
   mergeFacts,
@@ -26,7 +28,7 @@ import { tokensOf } from '../../src/core/context/tokens';
 import { contextView } from '../../src/core/context/view';
 import type { DurableEvent, DurableEventData } from '../../src/core/event';
 import { evolve } from '../../src/core/evolve';
-import type { Message, ToolMessage, UserMessage } from '../../src/core/message';
+import { type Message, type ToolMessage, textOf, type UserMessage } from '../../src/core/message';
 import { newThread, type ThreadState } from '../../src/core/state';
 import { answerParts } from '../support/answer-parts';
 import { expectPaired } from '../workflows/scenes';
@@ -295,6 +297,39 @@ describe('dividing a transcript for a summary', () => {
     expect(divide(messages, { keepTurns: 1 }, [], wide)?.tail).toHaveLength(2);
   });
 
+  test('[B110][B111] without `keepTools` the turns that stay lose their calls, results and reasoning, but not results that the model has not seen', () => {
+    const texts = { keepTurns: 2, keepTools: false } as const;
+    const [first, second, third] = [turn(10), turn(10), turn(10)];
+    const reasoned = second.map((message) =>
+      message.role === 'assistant' ? { ...message, content: [{ type: 'reasoning' as const, text: 'hm' }, ...message.content] } : message,
+    );
+    const asked = said('and now?');
+    const last: Message = { id: 'last', role: 'assistant', content: answerParts('fine', []), attempt: 1 };
+    const seen = divide([task, ...first, ...reasoned, last, asked], texts, [], wide);
+    expect(
+      seen?.tail.map((message) => [message.role, message.role === 'user' ? message.content : textOf(message.content as never)]),
+    ).toEqual([
+      ['assistant', 'ok'],
+      ['assistant', 'fine'],
+      ['user', 'and now?'],
+    ]);
+    expect(
+      seen?.tail.every(({ role, content }) => role === 'user' || (content as { type: string }[]).every(({ type }) => type === 'text')),
+    ).toBe(true);
+    expect(divide([task, ...first, ...reasoned, ...third], texts, [], wide)?.tail.slice(-2)).toEqual(third);
+    expect(divide([task, ...first], { keepTurns: 5, keepTools: false }, [], wide)).toBeUndefined();
+    expect(divide([task, ...first, asked], { keepTurns: 0, keepTools: false }, [], wide)?.tail).toEqual([asked]);
+  });
+
+  test('[A153] without `keepTask` a summary may replace the first message, but nothing that the run began with', () => {
+    const messages = [task, ...turn(10), ...turn(10)];
+    expect(divide(messages, { keepTurns: 1, keepTask: false }, [], wide)).toMatchObject({
+      head: [],
+      replaced: [task, messages[1], messages[2]],
+    });
+    expect(divide(messages, { keepTurns: 1, keepTask: false }, [task.id], wide)).toMatchObject({ head: [task] });
+  });
+
   test('keeps fewer turns if they are too large', () => {
     const messages = [task, ...turn(10), ...turn(1_000), ...turn(10)];
     expect(divide(messages, { keepTurns: 3 }, [], { room: 2_000, charsPerToken: 4 })?.tail).toHaveLength(2);
@@ -313,7 +348,82 @@ describe('dividing a transcript for a summary', () => {
   });
 });
 
+describe('a sliding window', () => {
+  const turns = fc.array(fc.record({ calls: fc.integer({ min: 0, max: 3 }), asks: fc.boolean() }), { maxLength: 20 });
+
+  test('[A142][A144][A145] has at most so many messages, never separates a call from its results, and keeps the task and what the run began with', () => {
+    fc.assert(
+      fc.property(turns, fc.integer({ min: 0, max: 30 }), fc.boolean(), (made, most, keepsTask) => {
+        const task = said('the task');
+        const summary = summaryMessage('s', { text: 'earlier', retained: [] });
+        const messages = [task, summary, ...made.flatMap(({ calls, asks }) => [...turn(1, calls), ...(asks ? [said('and?')] : [])])];
+        const opening = messages.filter((message) => message.role === 'user' && !isSummary(message)).slice(-1);
+        const kept = slide(
+          messages,
+          most,
+          keepsTask ? {} : { keepTask: false },
+          opening.map(({ id }) => id),
+        );
+        if (!kept) return;
+        expectPaired(kept);
+        expect(kept).toEqual(messages.filter((message) => kept.includes(message)));
+        expect(kept).toEqual(expect.arrayContaining([...opening, summary, ...(keepsTask ? [task] : [])]));
+        expect(kept[0]?.role).toBe('user');
+        const newest = messages.findLastIndex(({ role }) => role === 'assistant');
+        // What always stays may be more than that.
+        const fixed = messages.filter((message, at) => at >= newest || [task, summary, ...opening].includes(message as UserMessage));
+        expect(kept.length).toBeLessThanOrEqual(Math.max(most, fixed.length));
+        // The oldest go first: what is dropped is older than whatever stays and need not.
+        const loose = kept.findIndex((message) => !fixed.includes(message));
+        const dropped = messages.findLastIndex((message) => !kept.includes(message));
+        if (loose >= 0) expect(messages.indexOf(kept[loose] as Message)).toBeGreaterThan(dropped);
+      }),
+    );
+  });
+
+  test('changes nothing if nothing can be dropped', () => {
+    expect(slide([said('the task'), ...turn(1, 3)], 1, {}, [])).toBeUndefined();
+    expect(slide([], 1, {}, [])).toBeUndefined();
+  });
+});
+
+describe('a message that takes most of the room', () => {
+  const sizes = { room: 1_000, charsPerToken: 4 };
+  const long = (content: Message['content'], role: 'user' | 'assistant' = 'user') => ({ id: 'm', role, content, attempt: 1 }) as Message;
+
+  test('[A151] is one above half of the room, other than a result or a summary', () => {
+    expect(isLong(said('x'.repeat(2_100)), sizes)).toBe(true);
+    expect(isLong(said('x'.repeat(1_900)), sizes)).toBe(false);
+    expect(isLong({ ...said('x'.repeat(9_000)), summary: true }, sizes)).toBe(false);
+    expect(isLong(turn(3_000)[1] as Message, sizes)).toBe(false);
+  });
+
+  test('keeps its beginning, its end and the reference of the whole, with images, files and calls', () => {
+    const text = `begin ${'x'.repeat(9_000)} end`;
+    expect(cutMessage(long(text), sizes, 'art_1')).toMatchObject({
+      content: expect.stringMatching(/^begin x+…\n\[\.\.\. \d+ characters left out; ref=art_1 \.\.\.\]\nx+ end$/),
+    });
+    const image = { type: 'image' as const, url: 'data:image/png;base64,AAAA' };
+    expect(cutMessage(long([{ type: 'text', text }, image]), sizes, undefined).content).toEqual([
+      { type: 'text', text: expect.any(String) },
+      image,
+    ]);
+    const call = { id: 'c', name: 'read', arguments: '{}' };
+    const answer = cutMessage(long([{ type: 'reasoning', text: 'hm' }, ...answerParts(text, [call])], 'assistant'), sizes, undefined);
+    expect((answer.content as { type: string }[]).map(({ type }) => type).sort()).toEqual(['text', 'tool-call']);
+    expect(tokensOf([answer])).toBeLessThan(400);
+  });
+});
+
 describe('a summary', () => {
+  test('[B109] is made without the calls at the end, which have no results', () => {
+    const call = { id: 'c9', name: 'read', arguments: '{"path":"open"}' };
+    const open = (text: string): Message => ({ id: 'a9', role: 'assistant', content: answerParts(text, [call]), attempt: 1 });
+    expect(summaryPrompt([said('hello'), open('Reading.')])).toMatch(/\[assistant\]\nReading\.\n\n?<\/transcript>/);
+    expect(summaryPrompt([said('hello'), open('')])).not.toContain('"open"');
+    expect(summaryPrompt([said('hello'), ...turn(1)])).toContain('[calls read');
+  });
+
   test('[B114] is what is in its tags, or all of the text without them, and nothing if it is empty', () => {
     const both = '<retain>\n- path: /a\n* port 80\n</retain>\n<SUMMARY>\nDone.\n</SUMMARY>';
     expect(readSummary(both)).toEqual({ text: 'Done.', retained: ['path: /a', 'port 80'] });

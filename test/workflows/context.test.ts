@@ -52,6 +52,9 @@ const agents = [
   agentWith('unaware', { pruneMinimumTokens: 1_000_000, keepTurns: 1 }),
   agentWith('manual', { ...summarizing, auto: false }),
   agentWith('never', null),
+  agentWith('sliding', { ...small, windowTokens: 100_000, maxMessages: 9, keepMessages: 5 }),
+  agentWith('history', { ...summarizing, keepTask: false, keepTurns: 0 }),
+  agentWith('dropping', { ...summarizing, ifSummaryFails: 'drop' }),
   agentWith('tiny', { windowTokens: 4_000 }, { instructions: () => 'Be very careful. '.repeat(2_000) }),
 ];
 
@@ -396,6 +399,71 @@ test('what was replaced can be read across continue-as-new, and is not carried o
   const carried = Buffer.from(begun?.input?.payloads?.[1]?.data ?? []);
   expect(carried.length).toBeLessThan(100_000);
   expect(JSON.parse(carried.toString())).not.toHaveProperty('archived');
+});
+
+test.each([['awaited'], ['streamed']])(
+  '[A142][A143][A145] a sliding window has at most so many messages, begins with the instructions and the task, and a run that is %s has the same',
+  async (how) => {
+    const input = reader(12, undefined, 10);
+    const thread = await rig.client.start('sliding', input);
+    if (how === 'awaited') await thread.result();
+    const told = await story(thread);
+    expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+    const sent = requestsOf(rig, input).map(({ body }) => body.messages);
+    expect(sent.map(({ length }) => length - 1)).toEqual([1, 3, 5, 7, 9, 5, 7, 9, 5, 7, 9, 5, 7]);
+    for (const messages of sent) {
+      expect(messages.slice(0, 2).map(textOf)).toEqual(['Work.', input]);
+      const calls = messages.flatMap(({ tool_calls: made = [] }) => made.map(({ id }) => id));
+      expect(messages.filter(({ role }) => role === 'tool').map((message) => message.tool_call_id)).toEqual(calls);
+    }
+    expect(summariesOf(rig, input)).toEqual([]);
+    const slid = ofType(told, 'thread.context.compacted').map(({ data }) => data);
+    expect(slid).toHaveLength(3);
+    for (const one of slid) expect(one).toMatchObject({ reason: 'messages', droppedMessages: expect.any(Number), prunedOutputs: 0 });
+    expect(await thread.messages({ archived: true })).toHaveLength(1 + 12 * 2 + 1);
+  },
+);
+
+test('[A151] a single message above the threshold is cut, not summarized', async () => {
+  const input = scene([say('short enough'), say('again')]);
+  const thread = await rig.client.start('summarizing', input, { mode: 'conversation' });
+  await idle(thread, 1);
+  await thread.send(`begin ${'x'.repeat(50_000)} end`);
+  await idle(thread, 2);
+  await thread.close();
+  const told = await story(thread);
+  expect(ofType(told, 'thread.run.completed')).toHaveLength(2);
+  expect(summariesOf(rig, input)).toEqual([]);
+  expect(ofType(told, 'thread.context.compacted').map(({ data }) => data)).toEqual([
+    expect.objectContaining({ reason: 'window', cutMessages: 1, droppedMessages: 0 }),
+  ]);
+  expect(textOf(requestsOf(rig, input).at(-1)?.body.messages.at(-1))).toMatch(
+    /^begin x+…\n\[\.\.\. \d+ characters left out \.\.\.\]\nx+ end$/,
+  );
+});
+
+test('[A152] with `ifSummaryFails`, a summary that fails drops the oldest messages until the rest is below the threshold', async () => {
+  const input = reader(9, () => fail(401));
+  const { end, told, requests } = await finished('dropping', input);
+  expect(end).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
+  const kept = told.findIndex(({ type }) => type === 'thread.context.kept');
+  expect(told[kept + 1]).toMatchObject({ type: 'thread.context.compacted', data: { reason: 'window' } });
+  expect(largest(requests)).toBeLessThan(8_500 + 1_700);
+});
+
+test('[A150][A153] with `keepTask: false`, only the summary and what came after it are sent', async () => {
+  const input = reader(3);
+  const thread = await rig.client.start('history', input, { mode: 'conversation' });
+  await idle(thread, 1);
+  await thread.compact();
+  await idle(thread, 2);
+  await thread.send('What is new');
+  await idle(thread, 3);
+  await thread.close();
+  await story(thread);
+  const last = rig.model.requests.filter(({ body }) => textOf(body.messages.at(-1)) === 'What is new').at(-1)?.body.messages;
+  expect(last?.map(({ role }) => role)).toEqual(['system', 'user', 'user']);
+  expect(textOf(last?.[1])).toMatch(/^The conversation up to here/);
 });
 
 test('[A149] below the threshold the transcript is sent as it is, and no summary is requested', async () => {

@@ -166,7 +166,7 @@ test('[A10][A12][A29] deltas arrive on the side channel between the message shel
   );
 });
 
-test('[A139][A149][A158][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {
+test('[A139][A141][A149][A158][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {
   const rawArguments = '{ "a": 1,\n "b": 2 }';
   const input = scene([callTools([{ name: 'add', rawArguments, id: 'call_raw' }], 'Adding.'), say('3'), say('Again: 3')]);
   const thread = await rig.client.start(adder, input, { mode: 'conversation' });

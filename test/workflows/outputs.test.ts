@@ -5,7 +5,7 @@ import type { Part } from '../../src/core/message';
 import { defineHooks } from '../../src/hooks';
 import { callTools, fail, say, type WireMessage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
-import { type Rig, startRig } from '../support/rig';
+import { type Rig, startRig, until } from '../support/rig';
 import { expectPaired, ofType, requestsOf, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -166,6 +166,45 @@ test('the model finds in what was dropped without a summary what it was told, al
   expect(JSON.stringify(archived)).toContain('The code is 4711.');
   expectPaired(archived);
   expectPaired(await thread.messages());
+});
+
+test('the model finds in what continue-as-new removed what it was told', async () => {
+  const away = await startRig({
+    script,
+    agents: [agent],
+    worker: { artifacts: store, continueAsNewAfter: { events: 8_000, bytes: 1_500_000 } },
+    client: { artifacts: store },
+  });
+  const refs = (body: { messages: WireMessage[] }) =>
+    body.messages
+      .map(textOf)
+      .flatMap((text) => (text.includes('Older messages were left out here') ? (text.match(/(?<=ref=)\w+/g) ?? []) : []));
+  const input = scene(({ body }) => {
+    const last = textOf(body.messages.at(-1));
+    if (last === 'What is the code?')
+      return callTools([{ name: 'grep_output', args: { ref: refs(body)[0], pattern: 'the code is \\d+', regex: true } }]);
+    return say(last.startsWith('L') ? last : 'noted');
+  });
+  const thread = await away.client.start(agent, input, { mode: 'conversation' });
+  const filler = 'x'.repeat(400_000);
+  const runs = async (count: number) =>
+    until(
+      async () => ({ ...(await thread.usage()), ...(await thread.status()) }),
+      ({ status, runs: made, queued }) => status === 'idle' && made === count && queued === 0,
+    );
+  const said = ['the code is 4711', '', '', '', 'end'].map((text) => `${text} ${filler}`);
+  for (const [i, text] of [...said, 'What is the code?'].entries()) {
+    await runs(i + 1);
+    await thread.send(text);
+  }
+  await runs(said.length + 2);
+  await thread.close();
+  const events = await story(thread);
+  expect(ofType(events, 'thread.run.completed').at(-1)?.data.output).toContain('the code is 4711');
+  const carried = ofType(events, 'thread.context.compacted').map(({ data }) => data);
+  expect(carried.length).toBeGreaterThanOrEqual(1);
+  for (const data of carried) expect(data).toMatchObject({ reason: 'carry-over', archiveRef: expect.any(String) });
+  expect((await thread.messages({ archived: true })).filter(({ role }) => role === 'user').length).toBeGreaterThanOrEqual(7);
 });
 
 test('a thread can not read the output of another, even with its reference', async () => {

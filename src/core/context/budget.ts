@@ -1,7 +1,9 @@
 import type { ContextPolicy } from '../agent';
 import { resultOf } from '../calls';
+import type { Message } from '../message';
 import { type ThreadState, waiting } from '../state';
-import type { Division, Sizes } from './shorten';
+import { isLong } from './cut';
+import { type Division, isSummary, type Sizes } from './shorten';
 import { defaultCharsPerToken, tokensOf } from './tokens';
 
 /** How full the model's window was at one model call. An activity measures it, and it is recorded with the answer. */
@@ -46,10 +48,15 @@ export function usedTokens(state: ThreadState): number {
 
 /** An estimate of the messages after the last answer, of results that are about to join them, and of messages that the run takes in next. */
 function addedTokens(state: ThreadState): number {
-  const { messages, run } = state;
+  const { messages } = state;
   const since = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
-  const results = (run?.calls ?? []).flatMap((call) => (call.phase === 'done' ? resultOf(call) : []));
-  return tokensOf([...since, ...results, ...waiting(state)], charsPerTokenOf(state)) + justLoadedTokens(state);
+  return tokensOf([...since, ...comingMessages(state)], charsPerTokenOf(state)) + justLoadedTokens(state);
+}
+
+/** Results that are about to join the transcript, and messages that the run takes in next. */
+function comingMessages(state: ThreadState): Message[] {
+  const results = (state.run?.calls ?? []).flatMap((call) => (call.phase === 'done' ? resultOf(call) : []));
+  return [...results, ...waiting(state)];
 }
 
 /** The tools that were found after the last answer. */
@@ -89,6 +96,14 @@ export function isOverfull(state: ThreadState, policy: ContextPolicy, freedToken
   return usedTokens(state) - freedTokens > thresholdOf(state, policy) || (roomOf(state) !== undefined && hasManyMessages(state));
 }
 
+/** How many messages the transcript has too many for the agent's sliding window, if it has one: then it is to be shortened to `keepMessages`. */
+export function messagesTooMany(state: ThreadState): number {
+  const { auto, maxMessages, keepMessages } = state.facts?.context ?? {};
+  if (!auto || maxMessages === undefined) return 0;
+  const all = state.messages.length + comingMessages(state).length;
+  return all > maxMessages ? all - (keepMessages ?? Math.floor(maxMessages / 2)) : 0;
+}
+
 /**
  * Whether the next model call would send what the provider would reject: with half of the reserve left, because estimates may be too low.
  * False for agents that shorten their transcripts only once that has happened.
@@ -123,6 +138,9 @@ const leastGain = 1 / 20;
 export function isWorthSummary(state: ThreadState, { summaryTokens }: ContextPolicy, { replaced }: Division): boolean {
   if (hasManyMessages(state) && replaced.length > mostMessages / 2) return true;
   const { room, charsPerToken } = sizesOf(state);
+  // A single message is cut instead, which needs no model call.
+  const [only, ...others] = replaced.filter((message) => !isSummary(message));
+  if (state.facts?.cutsMessages && only && others.length === 0 && isLong(only, { room, charsPerToken })) return false;
   return tokensOf(replaced, charsPerToken) - Math.min(summaryTokens, room / 8) > leastGain * room;
 }
 

@@ -49,7 +49,7 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
 }
 
 /** Returns the end of the block that begins at `start`: one message, or an answer with the results of its calls. */
-function endOfBlock(messages: readonly Message[], start: number): number {
+export function endOfBlock(messages: readonly Message[], start: number): number {
   let end = start + 1;
   while (messages[end]?.role === 'tool') end += 1;
   return end;

@@ -1,4 +1,5 @@
 import { type AssistantMessage, compactionIn, type Message, type UserMessage } from '../message';
+import { isSummary } from './shorten';
 import { compactionNote, type SummaryNotes, summaryMessage } from './summary';
 
 /** What the compaction in an answer, which the model's provider made, replaces. */
@@ -95,10 +96,6 @@ function isNote(message: Message): boolean {
 
 function isSaid(message: Message): boolean {
   return message.role === 'user' && !message.summary;
-}
-
-function isSummary(message: Message): boolean {
-  return message.role === 'user' && message.summary === true;
 }
 
 function endOfResults(messages: readonly Message[], from: number): number {

@@ -1,6 +1,6 @@
 import type { ContextPolicy } from '../agent';
 import { excerpt } from '../json';
-import type { Message, ToolMessage } from '../message';
+import { type Message, type ToolMessage, withText, wordsOf } from '../message';
 import { charactersOf } from '../waste';
 import { tokensOf } from './tokens';
 
@@ -66,12 +66,16 @@ export function pruneOutputs(messages: readonly Message[], policy: ContextPolicy
 function cutOutput(message: ToolMessage, most: number): ToolMessage {
   const { content, outputRef } = message;
   if (typeof content !== 'string' || content.length <= most) return message;
-  const ref = outputRef ? `; ref=${outputRef.id}` : '';
+  return { ...message, content: cutMiddle(content, most, outputRef?.id) };
+}
+
+/** The beginning and the end of a text, about `most` characters together. `ref`: where all of it is stored. */
+export function cutMiddle(text: string, most: number, ref: string | undefined): string {
   const half = Math.floor(most / 2);
-  const note = `\n[... ${content.length - 2 * half} characters left out${ref} ...]\n`;
+  const note = `\n[... ${text.length - 2 * half} characters left out${ref === undefined ? '' : `; ref=${ref}`} ...]\n`;
   // A cut may have parted a surrogate pair.
-  const tail = content.slice(-half).replace(/^[\uDC00-\uDFFF]/, '');
-  return { ...message, content: `${excerpt(content, half)}${note}${tail}` };
+  const tail = text.slice(-half).replace(/^[\uDC00-\uDFFF]/, '');
+  return `${excerpt(text, half)}${note}${tail}`;
 }
 
 /** A transcript divided into what a summary replaces and what stays as it is. */
@@ -79,9 +83,9 @@ export interface Division {
   /** The messages that stay before the summary: the objective, and what the current run began with. */
   head: Message[];
   replaced: Message[];
-  /** The last turns, and messages that the model has not answered yet. */
+  /** The last turns, or their texts, and messages that the model has not answered yet. */
   tail: Message[];
-  /** The position at which `tail` begins. */
+  /** The position of the first message of which all stays: what is before it is summarized. */
   end: number;
 }
 
@@ -94,19 +98,50 @@ const tailShare = 1 / 4;
  */
 export function divide(
   messages: readonly Message[],
-  { keepTurns }: Pick<ContextPolicy, 'keepTurns'>,
+  { keepTurns, keepTask, keepTools }: Pick<ContextPolicy, 'keepTurns' | 'keepTask' | 'keepTools'>,
   opening: readonly string[],
   { room, charsPerToken }: Sizes,
 ): Division | undefined {
-  const end = startOfTail(messages, keepTurns, (tail) => tokensOf(tail, charsPerToken) <= room * tailShare);
-  const objective = messages.findIndex(({ role }) => role === 'user');
-  const stays = (message: Message, i: number) =>
-    message.role === 'user' && !message.summary && (i === objective || opening.includes(message.id));
-  const older = messages.slice(0, end);
+  const start = startOfTail(messages, keepTurns, (tail) => tokensOf(tail, charsPerToken) <= room * tailShare);
+  const end = keepTools === false ? Math.max(start, startOfUnseen(messages)) : start;
+  const stays = isFixed(messages, { keepTask }, opening);
+  const older = messages.slice(0, start);
   const head = older.filter(stays);
-  const replaced = older.filter((message, i) => !stays(message, i));
-  if (replaced.every((message) => message.role === 'user' && message.summary)) return undefined;
-  return { head, replaced, tail: messages.slice(end), end };
+  const texts = messages.slice(start, end).flatMap(textsOf);
+  const whole = new Set<Message>([...head, ...texts]);
+  const replaced = messages.slice(0, end).filter((message) => !whole.has(message));
+  if (replaced.every(isSummary)) return undefined;
+  return { head, replaced, tail: [...texts, ...messages.slice(end)], end };
+}
+
+/** Whether a message stays word for word, whatever its age: the objective, unless `keepTask` is false, and what the current run began with. */
+export function isFixed(
+  messages: readonly Message[],
+  { keepTask }: Pick<ContextPolicy, 'keepTask'>,
+  opening: readonly string[],
+): (message: Message) => boolean {
+  const objective = keepTask === false ? undefined : messages.find(({ role }) => role === 'user');
+  return (message) => message.role === 'user' && !message.summary && (message === objective || opening.includes(message.id));
+}
+
+export function isSummary(message: Message): boolean {
+  return message.role === 'user' && message.summary === true;
+}
+
+/** A message without calls, results and reasoning: itself if it has none, or nothing if that is all it has. */
+function textsOf(message: Message): Message[] {
+  if (message.role === 'user') return [message];
+  if (message.role === 'tool') return [];
+  if (message.content.every(({ type }) => type === 'text')) return [message];
+  const text = wordsOf(message.content);
+  return text === '' ? [] : [{ ...message, content: withText([], text) }];
+}
+
+/** Returns the position of the newest answer if the model has not seen the results of its calls yet, or else of the messages that it has not answered. */
+function startOfUnseen(messages: readonly Message[]): number {
+  const start = unanswered(messages);
+  const answer = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages[start - 1]?.role === 'tool' ? answer : start;
 }
 
 /** Returns the position of the first of the last turns that stay: at most `most`, and only as many as `fits` accepts. */

@@ -110,7 +110,7 @@ const dropped = 'The conversation was too long to be kept. Older messages were l
 export function withDropNote(id: string, messages: readonly Message[], archives: readonly string[]): Message[] {
   const note: UserMessage = { id, role: 'user', content: `${dropped}\n\n${whereArchived(archives)}`, origin: 'engine', summary: true };
   const kept = messages.filter((message) => !isDropNote(message));
-  const first = kept.findIndex(({ role }) => role === 'user') + 1;
+  const first = kept[0]?.role === 'user' ? 1 : 0;
   return [...kept.slice(0, first), note, ...kept.slice(first)];
 }
 
@@ -160,7 +160,7 @@ export function summaryPrompt(messages: readonly Message[], wanted: string = usu
   return `A conversation between a user and an assistant has become too long for the model's context window. The part of it below is going to be replaced by what you write now. Do not go on with the task.
 
 <transcript>
-${transcriptText(messages)}
+${transcriptText(withoutOpenCalls(messages))}
 </transcript>
 
 ${wanted.trim()}
@@ -173,6 +173,14 @@ Write your answer in exactly this form:
 the summary
 </summary>
 If the transcript has an earlier summary, include what still matters of it: it is replaced, too. The user's first message and the facts of earlier <retain> lists are kept without your doing.`;
+}
+
+/** The model might take calls without results, at the end, for its own to make. */
+function withoutOpenCalls(messages: readonly Message[]): Message[] {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return [...messages];
+  const content = last.content.filter(({ type }) => type !== 'tool-call');
+  return [...messages.slice(0, -1), ...(wordsOf(content) === '' ? [] : [{ ...last, content }])];
 }
 
 const usualSummary = `Write a handoff summary for another model that will continue the task:

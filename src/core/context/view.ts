@@ -11,7 +11,7 @@ import {
   usedTokens,
 } from './budget';
 import { sinceCompaction } from './provider-compaction';
-import { divide, pruneOutputs } from './shorten';
+import { divide, isSummary, pruneOutputs } from './shorten';
 import { tokensOf } from './tokens';
 
 /** How full the model's context window is, and with what. All sizes are in tokens. */
@@ -73,12 +73,12 @@ export function contextLeft(state: ThreadState): number | null {
 
 function partsOf(state: ThreadState): ContextParts {
   const { messages, context } = state;
-  const [objective] = messages;
+  // The first message is a summary if the agent does not keep its task.
+  const objective = messages[0] && !isSummary(messages[0]) ? messages[0] : undefined;
   // Messages that the provider replaced stay for other models.
   const sent = isLeftToProvider(state) ? sinceCompaction(messages, () => true) : messages;
   const rest = sent.filter((message) => message !== objective);
   const sizeOf = (some: Message[]) => tokensOf(some, charsPerTokenOf(state));
-  const isSummary = (message: Message) => message.role === 'user' && message.summary === true;
   return {
     instructions: context?.measured?.instructionTokens ?? 0,
     tools: context?.measured?.toolTokens ?? 0,
