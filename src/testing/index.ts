@@ -1,4 +1,5 @@
-/** Helpers to test agents: a scripted model server, crashes at every event, calls as a confused model makes them, and the replay of recorded histories. */
+/** Helpers to test agents: a scripted model server, a workspace in memory, crashes at every event, calls as a confused model makes them, and the replay of recorded histories. */
+export { createMemoryWorkspace, type MemoryWorkspace } from '../tools/built-in/memory-workspace';
 export { type CrashOptions, crashEverywhere } from './crash/crash-everywhere';
 export type { CrashRun, Difference } from './crash/judge';
 export { type Effect, type NotedEffect, notedEffects, noteEffect } from './crash/ledger';

@@ -5,6 +5,7 @@ export { editFile } from './built-in/edit';
 export { globFiles } from './built-in/glob';
 export { grepFiles } from './built-in/grep';
 export { listDir } from './built-in/list-dir';
+export { openWorkspace } from './built-in/open-workspace';
 export { readFile } from './built-in/read-file';
 export type { SandboxOptions } from './built-in/sandbox/sandbox';
 export type { ShellArguments, ShellOptions } from './built-in/shell';
@@ -13,8 +14,8 @@ export type { Environment } from './built-in/shell-environment';
 export { createShellTools } from './built-in/tasks/shell-tools';
 export { updatePlan } from './built-in/update-plan';
 export { viewImage } from './built-in/view-image';
-export type { Workspace } from './built-in/workspace';
-export { openWorkspace, WorkspaceError } from './built-in/workspace';
+export type { Entry, EntryStat, LocalFolder, OpenFile, OpenFolder, Workspace, WriteOptions } from './built-in/workspace';
+export { WorkspaceError } from './built-in/workspace';
 export { writeFile } from './built-in/write-file';
 export type {
   ApprovalAnswer,

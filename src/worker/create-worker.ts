@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { bundleWorkflowCode, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
@@ -18,6 +17,7 @@ import type { ModelProvider } from '../models/model';
 import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
+import { makeWorkspace } from '../tools/built-in/open-workspace';
 import { createOutputTools } from '../tools/built-in/output-tools';
 import { backgroundTasks } from '../tools/built-in/tasks/tasks';
 import type { Dependencies } from '../tools/defining/define-tool';
@@ -160,7 +160,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const encoding = await startEncoding(encodingOptions);
   const artifacts = workerArtifacts(options.artifacts, config.artifacts, encodingOptions);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
-  mkdirSync(workspace, { recursive: true });
+  await makeWorkspace(workspace);
   const { connection, namespace, ours } = await connect(options);
   const { registered, why } = await registerSearchAttributes(connection, namespace);
   const models = options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers);

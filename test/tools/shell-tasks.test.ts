@@ -136,7 +136,7 @@ describe('a command in the background', () => {
     },
   );
 
-  test('too much output ends the command and its processes, and the output so far is kept', async () => {
+  test('[B155] too much output ends the command and its processes, and the output so far is kept', async () => {
     const { id } = await start('echo $$ > pid; exec yes');
     const pid = await pidIn('pid');
     expect(await show(id, { wait: 60 })).toMatchObject({ state: 'too_much_output', output_bytes: 64_000_000 });
@@ -205,7 +205,7 @@ describe('a command that another worker process runs', () => {
     for (const pid of pids) await until(`${pid} has ended`, async () => !(await isAlive(pid)));
   });
 
-  test('orphans of a dead worker are ended when a worker starts, and a recycled process id is left alone', async () => {
+  test('[B192] orphans of a dead worker are ended when a worker starts, and a recycled process id is left alone', async () => {
     const id = await startElsewhere('echo $$ > pid; exec sleep 1000');
     const pid = await pidIn('pid');
     const file = join(folder, 'tasks', await onlyThread(), id, 'task.json');
@@ -222,6 +222,15 @@ describe('a command that another worker process runs', () => {
     await writeRecord(file, { ...record, worker: { pid: record.worker.pid, since: '1' } });
     await new Tasks(join(folder, 'tasks')).open();
     expect(await isAlive(pid)).toBe(false);
+  });
+
+  test('[B192][B155] with the last worker of a process, a command that ignores SIGTERM is killed after a grace, and is cancelled', async () => {
+    const { id } = await start(`trap 'touch asked' TERM; echo $$ > pid; while :; do sleep 0.05; done`);
+    const pid = await pidIn('pid');
+    await release();
+    expect(await isAlive(pid)).toBe(false);
+    expect(await readdir(folder)).toContain('asked');
+    expect((await show(id)).state).toBe('cancelled');
   });
 
   test('a damaged record is no task', async () => {

@@ -106,7 +106,7 @@ describe('shell', () => {
     expect(performance.now() - started).toBeLessThan(45_000);
   });
 
-  test('[B134] a timeout ends the whole process group, including processes that ignore signals', async () => {
+  test('[B134][B155] a timeout ends the whole process group, including processes that ignore signals', async () => {
     const workspace = await newFolder();
     const command = `(trap '' TERM; echo $BASHPID > stubborn.pid; while :; do sleep 0.05; done) & sleep 30 & echo $! > sleeper.pid; wait`;
     const running = run(shell, { command, timeout: 4 }, { workspace });

@@ -1,7 +1,7 @@
 import { mkdir, readFile as readText, rm, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import fc from 'fast-check';
-import { openWorkspace } from '../../src/tools/built-in/workspace';
+import { openWorkspace } from '../../src/tools/built-in/open-workspace';
 import { newFolder, removeFolders } from './tool-host';
 
 afterEach(removeFolders);
@@ -127,7 +127,7 @@ describe('a workspace', () => {
         rm(join(root, 'victim')).then(() => symlink(join(outside, 'secret'), join(root, 'victim'))),
       ]);
       if (opened.status === 'fulfilled') {
-        expect(await opened.value.readFile('utf8')).toBe('mine');
+        expect((await opened.value.readFile()).toString('utf8')).toBe('mine');
         await opened.value.close();
       }
       await rm(join(root, 'victim'));

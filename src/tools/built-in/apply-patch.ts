@@ -3,10 +3,10 @@ import { defineTool } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
 import { changeFiles } from './change-files';
 import { isText } from './file-text';
+import { openWorkspace } from './open-workspace';
 import { PatchError } from './patch/file-patch';
 import { parsePatch, pathsOfPatch } from './patch/parse-patch';
 import { planPatch } from './patch/plan-patch';
-import { openWorkspace } from './workspace';
 
 const description = `Change one or several files with a patch: all of it is applied, or nothing. Either a unified diff, or this form:
 

@@ -2,8 +2,8 @@ import { ToolFailure } from '../defining/tool-failure';
 import { contentHash } from './content-hash';
 import { EditJournal, type EditPlan, type PlannedFile } from './edit-journal';
 import { type FileBytes, readBytes } from './file-text';
-import { deleteFile, replaceFile, unlessMissing } from './replace-file';
-import type { Workspace } from './workspace';
+import { oneAtATime } from './one-at-a-time';
+import { unlessMissing, type Workspace } from './workspace';
 
 /**
  * Carries out a call that changes files, all of them or none, and returns its report. `makePlan` decides what changes; `paths` are the files that
@@ -16,27 +16,13 @@ export async function changeFiles(
   paths: readonly string[],
   makePlan: () => Promise<EditPlan>,
 ): Promise<string> {
+  // Two calls of one answer may change the same file: the second must see what the first wrote.
   return oneAtATime(workspace.root, () => change(workspace, call, paths, makePlan));
 }
 
 interface Call {
   idempotencyKey: string;
   signal: AbortSignal;
-}
-
-/** By workspace, the last change that was begun in this process. */
-const changes = new Map<string, Promise<unknown>>();
-
-/** Two calls of one answer may change the same file: the second must see what the first wrote. */
-async function oneAtATime<T>(root: string, work: () => Promise<T>): Promise<T> {
-  const before = changes.get(root) ?? Promise.resolve();
-  const mine = before.then(work, work);
-  changes.set(root, mine);
-  try {
-    return await mine;
-  } finally {
-    if (changes.get(root) === mine) changes.delete(root);
-  }
 }
 
 async function change(
@@ -131,8 +117,8 @@ function changedMeanwhile(others: readonly Found[], done: readonly Found[]): Too
 }
 
 async function write(workspace: Workspace, { file: { path, after, mode }, real }: Found): Promise<void> {
-  if (after === null) await deleteFile(workspace, real, path);
-  else await replaceFile(workspace, { target: real, path, content: after, mode });
+  if (after === null) await workspace.remove(real, path);
+  else await workspace.write(real, after, { asked: path, ...(mode !== undefined && { mode }) });
 }
 
 /** Restores the files in reverse order. One that can't be restored is named, because the model must look after it. */
@@ -140,8 +126,8 @@ async function undo(workspace: Workspace, changed: readonly Found[], cause: unkn
   const left: string[] = [];
   for (const { file, real, before } of changed.toReversed()) {
     try {
-      if (before) await replaceFile(workspace, { target: real, path: file.path, content: before.bytes, mode: before.mode });
-      else await deleteFile(workspace, real, file.path).catch(unlessMissing);
+      if (before) await workspace.write(real, before.bytes, { asked: file.path, mode: before.mode });
+      else await workspace.remove(real, file.path).catch(unlessMissing);
     } catch {
       left.push(file.path);
     }

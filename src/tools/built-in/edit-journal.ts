@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../../core/json';
 import { ownFolder } from '../../core/own-folder';
 import { readBytes } from './file-text';
-import { deleteFile, replaceFile, unlessMissing } from './replace-file';
-import type { Workspace } from './workspace';
+import { unlessMissing, type Workspace } from './workspace';
 
 /** What a call is about to do to one file. Paths are relative to the workspace. */
 export interface PlannedFile {
@@ -79,28 +77,25 @@ export class EditJournal {
 
   /** The plan was not carried out, and nothing is left of it. */
   async cancel(): Promise<void> {
-    await deleteFile(this.workspace, this.#file, '.longhaul/edits').catch(unlessMissing);
+    await this.workspace.remove(this.#file, '.longhaul/edits').catch(unlessMissing);
   }
 
   async #write(entry: Entry): Promise<void> {
-    await replaceFile(this.workspace, { target: this.#file, path: '.longhaul/edits', content: JSON.stringify(entry), mode: 0o600 });
+    await this.workspace.write(this.#file, JSON.stringify(entry), { asked: '.longhaul/edits', mode: 0o600 });
   }
 
   async #ignoredByGit(): Promise<void> {
     const target = join(this.#folder, '.gitignore');
-    if (await stat(target).catch(() => undefined)) return;
-    await replaceFile(this.workspace, { target, path: '.longhaul/edits/.gitignore', content: '*\n' });
+    if (await this.workspace.stat(target)) return;
+    await this.workspace.write(target, '*\n', { asked: '.longhaul/edits/.gitignore' });
   }
 
   async #forgetOld(): Promise<void> {
-    const folder = await this.workspace.openFolder(this.#folder);
-    try {
-      for (const name of await readdir(folder.path)) {
-        const found = await stat(join(folder.path, name)).catch(() => undefined);
-        if (name.endsWith('.json') && found && Date.now() - found.mtimeMs > keptMs) await unlink(join(folder.path, name));
-      }
-    } finally {
-      await folder.handle.close();
+    for (const { name } of await this.workspace.list(this.#folder)) {
+      if (!name.endsWith('.json')) continue;
+      const path = join(this.#folder, name);
+      const found = await this.workspace.stat(path);
+      if (found && Date.now() - found.mtimeMs > keptMs) await this.workspace.remove(path).catch(unlessMissing);
     }
   }
 }

@@ -6,8 +6,9 @@ import { contentHash, expectedHash, staleHash } from './content-hash';
 import { previewOfPlaces } from './edit-preview';
 import { type FileText, isText, readFileText } from './file-text';
 import { findText, type TextMatch, type TextPlace } from './find-text';
+import { openWorkspace } from './open-workspace';
 import { clipped, similarLines } from './similar-lines';
-import { openWorkspace, WorkspaceError } from './workspace';
+import { WorkspaceError } from './workspace';
 
 const input = z.object({
   path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),

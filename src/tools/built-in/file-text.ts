@@ -1,6 +1,5 @@
-import type { FileHandle } from 'node:fs/promises';
 import { contentHash } from './content-hash';
-import { codeOf, type Workspace, WorkspaceError } from './workspace';
+import { codeOf, type OpenFile, type Workspace, WorkspaceError } from './workspace';
 
 /** Larger files are edited by a program in the shell. */
 const mostBytes = 10 * 1024 * 1024;
@@ -59,7 +58,7 @@ export async function readBytes(workspace: Workspace, real: string, path: string
   }
 }
 
-async function openIfThere(workspace: Workspace, real: string, path: string): Promise<FileHandle | undefined> {
+async function openIfThere(workspace: Workspace, real: string, path: string): Promise<OpenFile | undefined> {
   try {
     return await workspace.openFile(real, path);
   } catch (error) {

@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
 import { shownPath } from './list-dir';
+import { openWorkspace } from './open-workspace';
+import { filesOf } from './plain-search';
 import { inTurn, runRipgrep, type Target, targetOf } from './ripgrep';
-import { openWorkspace, type Workspace, WorkspaceError } from './workspace';
+import { type Workspace, WorkspaceError } from './workspace';
 
 /** More files than this are not listed. */
 const mostFiles = 200_000;
@@ -51,6 +53,10 @@ export interface FileList {
 /** The files of a folder: those that `.gitignore` does not exclude; or, with a glob, those that match it, excluded or not. */
 export async function filesIn(workspace: Workspace, target: Target, signal: AbortSignal, glob?: string): Promise<FileList> {
   const files: string[] = [];
+  if (!workspace.local) {
+    for await (const path of filesOf(workspace, target, { signal, ...(glob !== undefined && { glob }) })) files.push(path);
+    return { files, isComplete: true };
+  }
   const onRecord = (record: string) => files.push(record.replace(/^\.\//, '')) < mostFiles;
   const search = {
     args: ['--files', '--null'],
@@ -60,6 +66,6 @@ export async function filesIn(workspace: Workspace, target: Target, signal: Abor
     timeoutMs,
     ...(glob !== undefined && { glob }),
   };
-  const { timedOut } = await runRipgrep(workspace, target, search);
+  const { timedOut } = await runRipgrep(workspace.local, target, search);
   return { files, isComplete: !timedOut && files.length < mostFiles };
 }

@@ -4,8 +4,9 @@ import { defineTool, type ToolContext } from '../defining/define-tool';
 import { maxOutputBytes } from '../running/output-cap';
 import { filesIn } from './glob';
 import { shownPath } from './list-dir';
+import { openWorkspace } from './open-workspace';
+import { searchPlainly } from './plain-search';
 import { inTurn, runRipgrep, targetOf } from './ripgrep';
-import { openWorkspace } from './workspace';
 
 const timeoutMs = 30_000;
 /** Longer lines are cut. */
@@ -43,11 +44,23 @@ export const grepFiles = defineTool({
 async function search(args: GrepArguments, ctx: ToolContext): Promise<string> {
   const workspace = await openWorkspace(ctx.workspace);
   const target = await targetOf(workspace, args.path);
+  const shown = (name: string) => shownPath(workspace.show(join(target.folder, name)));
+  const { local } = workspace;
+  if (!local) {
+    const results = new Results(args, shown, undefined);
+    const { pattern, literal, context, ignore_case: ignoreCase, files_only: filesOnly, include: glob, limit: maxMatches } = args;
+    await searchPlainly(workspace, target, {
+      ...{ pattern, literal, context, ignoreCase, filesOnly, maxMatches, maxBytes: maxOutputBytes, signal: ctx.signal },
+      ...(glob !== undefined && { glob }),
+      onRecord: (record) => results.add(record),
+    });
+    return results.text(false);
+  }
   const begun = performance.now();
   // A glob also finds files that `.gitignore` excludes.
   const listed = args.include === undefined ? undefined : new Set((await filesIn(workspace, target, ctx.signal)).files);
-  const results = new Results(args, (name) => shownPath(workspace.show(join(target.folder, name))), listed);
-  const { timedOut } = await runRipgrep(workspace, target, {
+  const results = new Results(args, shown, listed);
+  const { timedOut } = await runRipgrep(local, target, {
     args: argumentsOf(args),
     ...(args.include !== undefined && { glob: args.include }),
     separator: args.files_only ? '\0' : '\n',

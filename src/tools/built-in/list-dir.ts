@@ -1,9 +1,8 @@
-import type { Dirent } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
-import { openWorkspace, pathError, type Workspace, WorkspaceError } from './workspace';
+import { openWorkspace } from './open-workspace';
+import { type Entry, pathError, type Workspace, WorkspaceError } from './workspace';
 
 /** Maximum entries of a walk; a folder like node_modules has ten times as many. */
 const maxEntries = 10_000;
@@ -24,7 +23,7 @@ export const listDir = defineTool({
     const workspace = await openWorkspace(ctx.workspace);
     const found: string[] = [];
     const folder = await workspace.inside(path);
-    if ((await stat(folder).catch(() => undefined))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);
+    if ((await workspace.stat(folder))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);
     const complete = await walk(workspace, folder, '', depth, found, ctx.signal, path);
     if (found.length === 0) return '(empty directory)';
     const total = `${complete ? '' : 'more than '}${found.length}`;
@@ -58,16 +57,10 @@ async function walk(
 }
 
 /** Folders first, then by name, case-insensitive. A subfolder that can't be read is shown without its content. */
-async function entriesOf(workspace: Workspace, real: string, asked?: string): Promise<Dirent[]> {
+async function entriesOf(workspace: Workspace, real: string, asked?: string): Promise<Entry[]> {
   try {
-    // Opens the folder instead of using its path, so that a folder that is replaced by a link in the meantime is not followed.
-    const folder = await workspace.openFolder(real);
-    try {
-      const entries = await readdir(folder.path, { withFileTypes: true });
-      return entries.sort((a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || byName(a.name, b.name));
-    } finally {
-      await folder.handle.close();
-    }
+    const entries = await workspace.list(real);
+    return entries.sort((a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || byName(a.name, b.name));
   } catch (error) {
     if (asked === undefined) return [];
     throw pathError(error, asked);
@@ -87,7 +80,7 @@ export function shownPath(name: string): string {
   return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;
 }
 
-function shownName(name: string, entry: Dirent): string {
+function shownName(name: string, entry: Entry): string {
   const safe = shownPath(name);
   if (entry.isDirectory()) return `${safe}/`;
   return entry.isSymbolicLink() ? `${safe}@` : safe;

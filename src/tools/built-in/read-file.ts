@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
 import { maxOutputBytes } from '../running/output-cap';
+import { openWorkspace } from './open-workspace';
 import { type LineWindow, readLines } from './read-lines';
-import { openWorkspace, WorkspaceError } from './workspace';
+import { WorkspaceError } from './workspace';
 
 /** Space for the footer within the limit of a result. */
 const footerBytes = 256;

@@ -1,6 +1,6 @@
-import type { FileHandle } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { ContentHash } from './content-hash';
+import type { OpenFile } from './workspace';
 
 /** Longer lines are clipped, so that one line of minified code doesn't take up the whole result. */
 export const maxLineLength = 2_000;
@@ -16,7 +16,7 @@ export interface LineWindow {
 
 /** Returns `undefined` for a binary file. Reads the whole file to count its lines, and keeps only the requested ones. */
 export async function readLines(
-  handle: FileHandle,
+  handle: OpenFile,
   want: { offset: number; limit: number; maxBytes: number },
   signal: AbortSignal,
 ): Promise<LineWindow | undefined> {

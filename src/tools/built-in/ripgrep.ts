@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname } from 'node:path';
 import { ownFolder } from '../../core/own-folder';
 import { ToolFailure } from '../defining/tool-failure';
 import { fewAtOnce } from '../running/few-at-once';
-import type { Workspace } from './workspace';
+import type { LocalFolder, Workspace } from './workspace';
 
 /** Longer records are cut: a line of output is bounded by `--max-columns`, a path by the system. */
 const mostRecordBytes = 64 * 1024;
@@ -50,7 +49,7 @@ export interface Target {
 
 export async function targetOf(workspace: Workspace, path: string): Promise<Target> {
   const real = await workspace.inside(path);
-  const found = await stat(real).catch(() => undefined);
+  const found = await workspace.stat(real);
   return found?.isFile() ? { folder: dirname(real), name: basename(real) } : { folder: real };
 }
 
@@ -58,13 +57,13 @@ export async function targetOf(workspace: Workspace, path: string): Promise<Targ
  * Runs ripgrep without a shell. Its folder is opened first, so that one that is replaced by a link in the meantime is not searched. Returns
  * whether the search was ended by the time limit. Throws `ToolFailure` if ripgrep refuses the arguments, or is not installed.
  */
-export async function runRipgrep(workspace: Workspace, { folder, name = '' }: Target, search: Search): Promise<{ timedOut: boolean }> {
+export async function runRipgrep(local: LocalFolder, { folder, name = '' }: Target, search: Search): Promise<{ timedOut: boolean }> {
   const { args, glob, onRecord, separator, signal, timeoutMs } = search;
   if ([...args, glob].some((text) => text?.includes('\0'))) throw new ToolFailure('Error: a pattern can not have a null character.');
   // The call may have waited for its turn.
   signal.throwIfAborted();
   const globs = [...(glob === undefined ? [] : [`--glob=${glob}`]), ...excluded];
-  const opened = await workspace.openFolder(folder);
+  const opened = await local.openFolder(folder);
   try {
     return await new Promise((done, fail) => {
       const [command, ...limit] = limited(program());

@@ -1,13 +1,13 @@
-import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { excerpt } from '../../core/json';
 import type { SandboxMode } from '../../core/tool';
 import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
+import { openWorkspace } from './open-workspace';
 import { createSandbox, type Sandbox, type SandboxOptions, sandboxWords } from './sandbox/sandbox';
 import { commandEnvironment, type Environment } from './shell-environment';
 import { type Confine, runShell, type ShellResult } from './shell-process';
-import { openWorkspace, WorkspaceError } from './workspace';
+import { WorkspaceError } from './workspace';
 
 export interface ShellOptions {
   /** Variables for commands, in addition to the default ones (`PATH`, `HOME`, …). No other variable of the worker is passed on. */
@@ -110,9 +110,11 @@ export async function placeOf(
   { environment, sandbox }: HowToRun,
   ctx: ToolContext,
 ): Promise<{ cwd: string; env: Environment; confined?: Confine }> {
-  const { root, inside } = await openWorkspace(ctx.workspace);
+  const { root, local, inside, stat } = await openWorkspace(ctx.workspace);
+  if (!local)
+    throw new WorkspaceError(`Commands need a folder on disk, and the workspace ${root} has none: only the tools for files work in it.`);
   const cwd = await inside(workdir);
-  if (!(await stat(cwd).catch(() => undefined))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
+  if (!(await stat(cwd))?.isDirectory()) throw new WorkspaceError(`'${workdir}' is not a folder that exists.`);
   if (!sandbox || sandbox.state === 'unused') return { cwd, env: commandEnvironment(environment, cwd) };
   const confined: Confine = (start) => sandbox.confine({ workspace: root, cwd }, start);
   // Otherwise npm tries for minutes, without a word.

@@ -3,7 +3,8 @@ import { defineTool } from '../defining/define-tool';
 import { readBytes } from './file-text';
 import { imageHeader } from './image-header';
 import { imageProblem } from './image-limits';
-import { openWorkspace, WorkspaceError } from './workspace';
+import { openWorkspace } from './open-workspace';
+import { WorkspaceError } from './workspace';
 
 /** Shows an image of the workspace to the model. */
 export const viewImage = defineTool({

@@ -1,31 +1,81 @@
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readlink, realpath } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { excerpt } from '../../core/json';
 import { ToolFailure } from '../defining/tool-failure';
 
 /**
- * A folder that confines file tools. Before use, every path is resolved to where it really leads, including symbolic links and the parents of
- * files that don't exist yet. An opened file is checked again, because the folder may have changed in between. A workspace confines only tools
- * that use it, which the shell does not.
+ * A tree of files that confines file tools. `inside` resolves a path to where it really leads, including symbolic links and the parents of files that
+ * don't exist yet. The other methods take a path that `inside` returned and follow no link on the way, so nothing outside is reached if the tree
+ * changes in between. A workspace confines only tools that use it, which the shell does not.
  */
 export interface Workspace {
   /** Absolute, without symbolic links. */
   readonly root: string;
+  /** Only of a folder on the machine: what programs need to work in it. */
+  readonly local?: LocalFolder;
   /** Returns where a path (relative to the root, or absolute) really leads; it may not exist. Throws `WorkspaceError` if that is outside. */
   inside(path: string): Promise<string>;
   /** The name of a real path for the model: relative to the root. */
   show(real: string): string;
+  /** What is at a path; `undefined` if there is nothing. A link at its end is not followed. Throws `WorkspaceError` if the path leads outside. */
+  stat(path: string): Promise<EntryStat | undefined>;
   /** Opens an existing file for reading. `asked`: the path for messages, if it is another one. Throws `WorkspaceError`. */
-  openFile(path: string, asked?: string): Promise<FileHandle>;
+  openFile(path: string, asked?: string): Promise<OpenFile>;
+  /** The entries of a folder, in no particular order. Rejects if it is none. */
+  list(real: string): Promise<Entry[]>;
+  /**
+   * Creates or replaces a file as a whole, and creates its folders. A reader sees the old content or the new one, never a mixture. Throws
+   * `WorkspaceError`, after which nothing has changed.
+   */
+  write(real: string, content: string | Uint8Array, options?: WriteOptions): Promise<void>;
+  /** Deletes a file. Throws `WorkspaceError` if it does not exist. */
+  remove(real: string, asked?: string): Promise<void>;
+}
+
+export interface WriteOptions {
+  /** The path for messages, if it is another one. */
+  asked?: string;
+  /**
+   * The hash that the file must have (`contentHash`), unless it has the new content already; otherwise nothing is written. Of several such writes in
+   * one process at the same time, one succeeds.
+   */
+  expected?: string;
+  /** Permissions. Default: those of the replaced file, or as usual for a new one. */
+  mode?: number;
+  signal?: AbortSignal;
+}
+
+/** An entry of a folder. A `Dirent` is one. */
+export interface Entry {
+  name: string;
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+/** What is at a path. The `Stats` of Node are one. */
+export interface EntryStat extends Omit<Entry, 'name'> {
+  /** Bytes. */
+  size: number;
+  mode: number;
+  mtimeMs: number;
+}
+
+/** A file that is open for reading, from its beginning to its end. A `FileHandle` is one. */
+export interface OpenFile {
+  stat(): Promise<{ size: number; mode: number }>;
+  /** Reads the next bytes into the buffer; none at the end. */
+  read(buffer: Uint8Array, offset: number, length: number): Promise<{ bytesRead: number }>;
+  /** The rest of the content, which must not be changed. */
+  readFile(): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export interface LocalFolder {
   /** Opens a folder. On Linux, the returned path can't be redirected to another folder while the handle is open. */
   openFolder(real: string): Promise<OpenFolder>;
-  /** Like `openFolder`, but creates missing folders, each inside the one that was opened before it. */
-  makeFolder(real: string): Promise<OpenFolder>;
 }
 
 export interface OpenFolder {
-  handle: FileHandle;
+  handle: { close(): Promise<void> };
   path: string;
 }
 
@@ -38,104 +88,9 @@ export class WorkspaceError extends ToolFailure {
   }
 }
 
-export async function openWorkspace(folder: string): Promise<Workspace> {
-  const root = await realpath(folder).catch((error: unknown) => {
-    throw new WorkspaceError(`The workspace ${folder} can't be used (${codeOf(error)}). It must be a folder that exists on the worker.`);
-  });
-
-  const isInside = (real: string) => real === root || real.startsWith(root === sep ? sep : root + sep);
-  const show = (real: string) => relative(root, real) || '.';
-
-  const inside = async (path: string): Promise<string> => {
-    if (path.includes('\0')) throw new WorkspaceError(`The path ${JSON.stringify(excerpt(path, 200))} has a NUL byte in it.`);
-    const real = await whereItLeads(resolve(root, path), path);
-    if (!isInside(real)) throw new WorkspaceError(`${shown(path)} is outside the workspace ${root}. Use a path inside it.`);
-    return real;
-  };
-
-  // Only Linux reports where an open file really is; elsewhere only the check before it applies.
-  const confirm = async (handle: FileHandle, path: string) => {
-    const real = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => undefined);
-    if (real !== undefined && !isInside(real)) throw new WorkspaceError(`${shown(path)} is outside the workspace ${root}.`);
-    return real !== undefined;
-  };
-
-  const openFolder = async (path: string, asked: string): Promise<OpenFolder> => {
-    const handle = await openOrSay(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW, asked);
-    return closingOnThrow(handle, async () => {
-      const known = await confirm(handle, asked);
-      return { handle, path: known ? `/proc/self/fd/${handle.fd}` : path };
-    });
-  };
-
-  return Object.freeze({
-    root,
-    inside,
-    show,
-
-    async openFile(path: string, asked: string = path): Promise<FileHandle> {
-      const real = await inside(path);
-      // Without O_NONBLOCK, opening a named pipe waits for a writer forever.
-      const handle = await openOrSay(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, asked);
-      return closingOnThrow(handle, async () => {
-        await confirm(handle, asked);
-        const stat = await handle.stat();
-        if (stat.isDirectory()) throw new WorkspaceError(`${shown(asked)} is a folder. Use list_dir to see what is in it.`);
-        if (!stat.isFile()) throw new WorkspaceError(`${shown(asked)} is not a regular file.`);
-        return handle;
-      });
-    },
-
-    openFolder: (real: string) => openFolder(real, show(real)),
-
-    async makeFolder(real: string) {
-      let folder = await openFolder(root, '.');
-      for (const name of relative(root, real).split(sep).filter(Boolean)) {
-        const { handle, path } = folder;
-        try {
-          await mkdir(join(path, name)).catch(unlessExists);
-          folder = await openFolder(join(path, name), show(real));
-        } finally {
-          await handle.close();
-        }
-      }
-      return folder;
-    },
-  });
-}
-
-/** `realpath` for a path whose end may not exist yet: its deepest existing part decides where it leads. */
-async function whereItLeads(path: string, asked: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw pathError(error, asked);
-  }
-  const link = await lstat(path).catch(() => undefined);
-  // Creating the file would create the link's target, wherever that is.
-  if (link) throw new WorkspaceError(`${shown(asked)} leads through a symbolic link whose target does not exist.`);
-  return join(await whereItLeads(dirname(path), asked), basename(path));
-}
-
-async function openOrSay(real: string, flags: number, asked: string): Promise<FileHandle> {
-  try {
-    return await open(real, flags);
-  } catch (error) {
-    throw pathError(error, asked);
-  }
-}
-
-function unlessExists(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error;
-}
-
-async function closingOnThrow<T>(handle: FileHandle, use: () => Promise<T>): Promise<T> {
-  try {
-    return await use();
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
+/** For a deletion that may find that there is nothing to delete. */
+export function unlessMissing(error: unknown): void {
+  if (codeOf((error as Error).cause) !== 'ENOENT') throw error;
 }
 
 const words: Record<string, string> = {
@@ -162,6 +117,17 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error';
 }
 
-function shown(path: string): string {
+/** A path in a message. */
+export function shown(path: string): string {
   return `'${excerpt(path, 300)}'`;
+}
+
+/** Throws for a path that no file can have. */
+export function checkPath(path: string): void {
+  if (path.includes('\0')) throw new WorkspaceError(`The path ${JSON.stringify(excerpt(path, 200))} has a NUL byte in it.`);
+}
+
+/** For a path that leads to another place than the workspace. */
+export function outside(path: string, root: string): WorkspaceError {
+  return new WorkspaceError(`${shown(path)} is outside the workspace ${root}. Use a path inside it.`);
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
-import { contentHash, expectedHash, staleHash } from './content-hash';
-import { isText, readBytes } from './file-text';
-import { replaceFile } from './replace-file';
-import { openWorkspace, type Workspace, WorkspaceError } from './workspace';
+import { expectedHash } from './content-hash';
+import { isText } from './file-text';
+import { openWorkspace } from './open-workspace';
 
 /**
  * Writes a whole file, and creates its folders. A reader sees the old text or the new one, never a mixture.
@@ -22,19 +21,7 @@ export const writeFile = defineTool({
   async execute({ path, content, expected_hash: expected }, ctx) {
     const workspace = await openWorkspace(ctx.workspace);
     const target = await workspace.inside(path);
-    if (expected !== undefined) await checkHash(workspace, target, { path, content, expected });
-    await replaceFile(workspace, { target, path, content }, ctx.signal);
+    await workspace.write(target, content, { asked: path, signal: ctx.signal, ...(expected !== undefined && { expected }) });
     return `Wrote ${Buffer.byteLength(content)} bytes to ${workspace.show(target)}`;
   },
 });
-
-/** A file that already has the new content is not stale: an earlier attempt at the same call may have written it. */
-async function checkHash(
-  workspace: Workspace,
-  target: string,
-  { path, content, expected }: { path: string; content: string; expected: string },
-): Promise<void> {
-  const before = await readBytes(workspace, target, path);
-  const found = before && contentHash(before.bytes);
-  if (found !== expected && found !== contentHash(Buffer.from(content))) throw new WorkspaceError(staleHash(path, expected, found));
-}

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { contentHash } from '../built-in/content-hash';
 import { readBytes } from '../built-in/file-text';
-import { openWorkspace } from '../built-in/workspace';
+import { openWorkspace } from '../built-in/open-workspace';
 
 export interface ProjectFile {
   text: string;

@@ -1,5 +1,3 @@
-import { lstat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { contentHash } from '../content-hash';
 import type { EditPlan, PlannedFile } from '../edit-journal';
 import { readBytes, readFileText } from '../file-text';
@@ -86,7 +84,7 @@ async function deletion(workspace: Workspace, patch: Extract<FilePatch, { kind: 
 
 /** The file behind a link would be deleted, and the link would remain. */
 async function refuseLink(workspace: Workspace, path: string): Promise<void> {
-  const found = await lstat(resolve(workspace.root, path)).catch(() => undefined);
+  const found = await workspace.stat(path);
   if (found?.isSymbolicLink()) throw new PatchError(`'${path}' is a symbolic link. Delete or move it in the shell.`);
 }
 
@@ -95,7 +93,7 @@ async function filesOf(workspace: Workspace, steps: readonly Step[]): Promise<Pl
   const taken = byPlace(steps.flatMap((step) => step.taken ?? []));
   const put = byPlace(steps.flatMap((step) => step.put ?? []));
   for (const { path, real } of put.values()) {
-    if (!taken.has(real) && (await lstat(real).catch(() => undefined))) {
+    if (!taken.has(real) && (await workspace.stat(real))) {
       throw new PatchError(`'${path}' exists already. Use '*** Update File:' to change it, or another path.`);
     }
   }
