@@ -81,7 +81,7 @@ test('a server that dies during a call fails the call, and the next call starts 
 });
 
 test('a timeout and a cancel end the call, and tell the server', async () => {
-  const { call, told } = mcpHost({ own: { ...script('server.mjs'), timeoutMs: 300 } });
+  const { call, told } = mcpHost({ own: { ...script('server.mjs'), rules: { hang: { timeoutMs: 300 } } } });
   const { outcome } = await call('own__hang');
   expect(outcome.status).toBe('timed-out');
   const controller = new AbortController();
