@@ -34,6 +34,8 @@ export interface Config extends Record<Vendor, ProviderConfig> {
   mode?: string;
   /** `LONGHAUL_SANDBOX`: whether commands of the built-in agent run in a sandbox: `off`, `auto` or `required`. */
   sandbox?: string;
+  /** `LONGHAUL_COMMAND_LIMITS`: limits of the commands of the built-in agent, such as `memoryMb=4096,cpuSeconds=600`. */
+  commandLimits?: string;
   /** `LONGHAUL_PASS_ENV`: names of environment variables that are passed to commands of the built-in agent. */
   passEnv: string[];
 }
@@ -75,6 +77,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     model: read('LONGHAUL_MODEL'),
     mode: read('LONGHAUL_MODE'),
     sandbox: read('LONGHAUL_SANDBOX'),
+    commandLimits: read('LONGHAUL_COMMAND_LIMITS'),
     pricesFile: read('LONGHAUL_PRICES'),
     artifacts: read('LONGHAUL_ARTIFACTS'),
     signersFile: read('LONGHAUL_SIGNERS'),

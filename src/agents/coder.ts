@@ -1,6 +1,7 @@
 import type { Limits, ModelChoice, ModelSettings } from '../core/agent';
 import type { SandboxMode } from '../core/tool';
 import { applyPatch } from '../tools/built-in/apply-patch';
+import type { CommandLimits } from '../tools/built-in/command-limits';
 import { editFile } from '../tools/built-in/edit';
 import { globFiles } from '../tools/built-in/glob';
 import { grepFiles } from '../tools/built-in/grep';
@@ -33,6 +34,8 @@ export interface CoderOptions {
   shellApproval?: ApprovalRule<ShellArguments>;
   /** Whether its commands run in a sandbox. Default `off`. */
   sandbox?: SandboxMode | SandboxOptions;
+  /** Limits of its commands. Default: none, besides those of programs that only read. */
+  commandLimits?: CommandLimits | undefined;
   /**
    * Which of its calls are refused, run immediately, or need approval. Default `createPermissions({ mode: 'minimal' })`: everything that does more
    * than read needs approval. With `createPermissions({})`, `shellApproval` decides.
@@ -54,7 +57,7 @@ When it is done, say in a few sentences what you changed, how you checked it, an
 
 /** Creates the built-in agent `coder`, which reads, writes and runs commands in one folder, with approval unless `permissions` allow a call. */
 export function createCoder(options: CoderOptions = {}): Agent {
-  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, sandbox } = options;
+  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, sandbox, commandLimits } = options;
   const { permissions = createPermissions({ mode: 'minimal' }) } = options;
   return defineAgent({
     name: 'coder',
@@ -62,7 +65,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
     instructions: async ({ workspace: folder }) =>
       [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
-      ...createShellTools({ environment, approval: shellApproval, sandbox }),
+      ...createShellTools({ environment, approval: shellApproval, sandbox, limits: commandLimits }),
       readFile,
       writeFile,
       editFile,

@@ -1,6 +1,7 @@
 export { applyPatch } from './built-in/apply-patch';
 export type { AskHumanOptions } from './built-in/ask-human';
 export { askHuman, createAskHuman } from './built-in/ask-human';
+export type { CommandLimits } from './built-in/command-limits';
 export { editFile } from './built-in/edit';
 export { globFiles } from './built-in/glob';
 export { grepFiles } from './built-in/grep';

@@ -7,6 +7,7 @@ import type { Agent } from '../agents/define-agent';
 import { type Config, readConfig, readVariables, usableVendors, type Vendor } from '../config';
 import { type PermissionMode, permissionModes, type SandboxMode, sandboxModes } from '../core/tool';
 import type { ModelProvider } from '../models/model';
+import { type CommandLimits, checkLimits } from '../tools/built-in/command-limits';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { createPermissions } from '../tools/permissions/permissions';
 import { checkDependencies, checkProviders } from './check-exports';
@@ -55,6 +56,7 @@ function configuredCoder(config: Config, choice: Pick<AgentChoice, 'mode' | 'san
     permissions: createPermissions({ mode }),
     model: config.model ?? coderModels[usableVendors(config)[0] ?? 'openai'],
     sandbox,
+    commandLimits: limitsOf(config.commandLimits),
   });
 }
 
@@ -69,6 +71,19 @@ function modeOf(text: string): PermissionMode {
   const mode = permissionModes.find((known) => known === text);
   if (!mode) throw new Error(`The mode is ${JSON.stringify(text)}; use ${permissionModes.join(', ')}.`);
   return mode;
+}
+
+/** `memoryMb=4096,cpuSeconds=600` */
+function limitsOf(text = ''): CommandLimits {
+  const entries = text.split(',').filter((entry) => entry.trim() !== '');
+  const limits = Object.fromEntries(
+    entries.map((entry) => entry.split('=').map((part) => part.trim())).map(([name, value]) => [name, Number(value)]),
+  );
+  try {
+    return checkLimits(limits);
+  } catch (error) {
+    throw new Error(`LONGHAUL_COMMAND_LIMITS is ${JSON.stringify(text)}; ${(error as Error).message}`);
+  }
 }
 
 function sandboxOf(text: string): SandboxMode {

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withLimitedReaders } from '../../src/tools/permissions/limited-readers';
 import { createPermissions } from '../../src/tools/permissions/permissions';
-import { asks, beyond, denied, free, freeWhenTrusted, notDenied, otherScripts, remembered } from './attacks';
+import { readShellCommand } from '../../src/tools/permissions/shell-command';
+import { asks, beyond, denied, free, freeWhenTrusted, hungry, notDenied, otherScripts, remembered } from './attacks';
 import { newFolder, removeFolders } from './tool-host';
 
 let root: string;
@@ -44,6 +46,14 @@ test.each(free)('%s needs no approval', (command) => {
 test.each(freeWhenTrusted)('%s needs no approval in mode trusted', (command) => {
   expect(createPermissions({ mode: 'trusted', root }).decide(call(command))).toBe('allow');
   expect(createPermissions({ mode: 'minimal', root }).decide(call(command))).toBe('ask');
+});
+
+test.each([...free, ...freeWhenTrusted, ...hungry])('each program of %s runs with limits', (command) => {
+  expect(createPermissions({ mode: 'trusted', root }).decide(call(command))).toBe('allow');
+  const limited = readShellCommand(withLimitedReaders(command).replace(/^longhaul_limited\(\) \(.*?\); /, ''));
+  const programs = limited.understood ? limited.commands.map(({ words: [program] }) => program?.text) : [];
+  expect(programs.length).toBeGreaterThan(0);
+  for (const name of programs) expect(['longhaul_limited', 'cd', 'pwd']).toContain(name);
 });
 
 test('an explanation has the decision, whatever the command, and a sentence for each part', async () => {

@@ -5,19 +5,6 @@
  * and `kept` (to `.longhaul`).
  */
 export const asks: Record<string, string[]> = {
-  'a pattern takes all of the memory there is': [
-    "grep -E 'x{1,32000}{1,32000}' a.txt",
-    'find . -maxdepth 0 -printf %1999999999p',
-    'find . -printf "%-9999s"',
-    'stat -c %99999999n a.txt',
-    'date +%999999999Y',
-    'git log --format="%<(99999999)%s"',
-    'git status --column=always,padding=99999999',
-    'git log --format="%w(0,9999999)%b"',
-    "grep 'x\\{1,32000\\}\\{9\\}' a.txt",
-    "sed -nE '/x{32000}{100}/p' a.txt",
-    "grep -E 'x{250}{250}' a.txt",
-  ],
   'git diff looks for the text behind an option as a file': ['git diff -S /etc --name-only', 'git diff -G ../x', 'git diff -S x'],
   'git runs what its options or settings name': [
     'git -c core.fsmonitor=./x status',
@@ -157,9 +144,6 @@ export const asks: Record<string, string[]> = {
     'rg --hostname-bin=./x y',
     'rg -z y',
     'rg --search-zip y',
-    'rg -j 3000 x .',
-    'rg --threads=17 x .',
-    "rg -r '$0$0$0$0$0' x",
     'sort --compress-program=./x a.txt',
     'sort --compress=./x a.txt',
     'file -z a.gz',
@@ -648,6 +632,17 @@ export const freeWhenTrusted: string[] = [
   "awk '{ print $1 }' a.txt",
   "awk -F, '$2 == 3 || /x/' a.txt",
   "awk 'NR >= 2 && NR <= 4' a.txt",
+];
+
+/** Commands that need no approval, and gigabytes if nothing limits them. */
+export const hungry: string[] = [
+  "grep -E 'x{1,32000}{1,32000}' a.txt",
+  "grep 'x\\{1,32000\\}\\{1,32000\\}' a.txt",
+  "sed -nE '/x{32000}{32000}/p' a.txt",
+  'date +%1999999999Y',
+  'git log --format="%<(1999999999)%s"',
+  "rg -j 3000 -r '$0$0$0$0$0$0$0$0' x .",
+  'find . -printf "%99999999p" | rg .',
 ];
 
 /** Commands that a deny rule finds, whatever else allows them. */

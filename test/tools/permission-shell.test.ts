@@ -68,7 +68,7 @@ describe('a shell command', () => {
       understood: true,
       conditional: false,
       commands: [
-        { words: [{ text: 'a', glob: false }], inputs: ['x'], piped: false },
+        { words: [{ text: 'a', glob: false }], inputs: ['x'], piped: false, at: 0 },
         {
           words: [
             { text: 'b', glob: false },
@@ -76,6 +76,7 @@ describe('a shell command', () => {
           ],
           inputs: [],
           piped: true,
+          at: 7,
         },
       ],
     });

@@ -29,6 +29,11 @@ export class CommandProcesses {
     readonly limit = String(randomInt(2 ** 46, 2 ** 47)),
   ) {}
 
+  /** Those that were found last. */
+  get count(): number {
+    return this.#seen.size;
+  }
+
   /** Remembers these processes and all descendants of remembered ones. Forgets those that have ended. */
   look(...found: number[]): void {
     const { began, children } = processTable();

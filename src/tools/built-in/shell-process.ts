@@ -2,7 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
+import { withLimitedReaders } from '../permissions/limited-readers';
 import { OutputWindow } from '../running/output-window';
+import { type CommandLimits, limitReached, setLimits } from './command-limits';
 import { askToEnd, CommandProcesses, signalGroup } from './command-processes';
 import type { Confinement } from './sandbox/sandbox';
 import { watched } from './watcher';
@@ -16,6 +18,7 @@ export interface ShellCommand {
   timeoutMs?: number;
   maxOutputBytes: number;
   signal: AbortSignal;
+  limits?: CommandLimits;
   /** Default: the command's input is empty. */
   takesInput?: true;
   onOutput?(chunk: Buffer): void;
@@ -33,7 +36,9 @@ export interface ShellResult {
   output: string;
   /** As in a shell: 128 + n if signal n ended it. */
   exitCode: number;
-  stopped?: 'timeout' | 'abort';
+  stopped?: 'timeout' | 'abort' | 'processes';
+  /** Which limit the command has reached, as a clause, as far as that is known. */
+  limit?: string;
 }
 
 /** A command under way. `pid`: of its group's leader; `undefined` if it could not be started. */
@@ -50,13 +55,17 @@ const killGraceMs = 1_500;
 /** Time for a background process that still holds the output open after its shell has ended. */
 const drainMs = 200;
 
+/** In which a program says that it got no memory. */
+const tailBytes = 1_000;
+
 /** How often the command's processes are listed, to find those that leave its group. */
 const lookEveryMs = 200;
 
 /** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell or its sandbox, which have the marks. */
-const outerShell = `${watched}
+const outerShell = (limits: CommandLimits) => `${watched}
   watched "$1" "$2"
   shift 2
+  ${setLimits(limits)}
   exec "$@" 2>&1`;
 
 /** Runs a command to its end. Rejects only if it can't be started. */
@@ -66,9 +75,11 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 
 /** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
 export function startShell(spec: ShellCommand): RunningShell {
-  const { processes = new CommandProcesses() } = spec;
+  const { processes = new CommandProcesses(), limits = {} } = spec;
+  const shell = ['-c', outerShell(limits), 'longhaul', processes.mark, processes.limit];
+  const inner = [...bash(), '-c', withLimitedReaders(spec.command)];
   const start = ({ command, handles }: Confinement) =>
-    spawn('/bin/sh', ['-c', outerShell, 'longhaul', processes.mark, processes.limit, ...command, ...bash(), '-c', spec.command], {
+    spawn('/bin/sh', [...shell, ...command, ...inner], {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
@@ -81,11 +92,13 @@ export function startShell(spec: ShellCommand): RunningShell {
 function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellCommand): Promise<ShellResult> {
   return new Promise((done, fail) => {
     const window = new OutputWindow(spec.maxOutputBytes);
+    let tail = Buffer.alloc(0);
     // An error of a pipe without a listener would end this process; the result of the command is known when it exits. A command that could not be
     // started may have no pipes.
     for (const pipe of child.stdio ?? []) pipe?.on('error', () => {});
     child.stdout?.on('data', (chunk: Buffer) => {
       window.add(chunk);
+      tail = Buffer.concat([tail, chunk.subarray(-tailBytes)]).subarray(-tailBytes);
       try {
         spec.onOutput?.(chunk);
       } catch {
@@ -94,7 +107,11 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
     });
     const stop = stopper(child, spec.confined !== undefined);
     const timer = spec.timeoutMs === undefined ? undefined : setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
-    const looks = setInterval(() => child.pid !== undefined && processes.look(child.pid), lookEveryMs);
+    const looks = setInterval(() => {
+      if (child.pid === undefined) return;
+      processes.look(child.pid);
+      if (processes.count > (spec.limits?.processes ?? Number.POSITIVE_INFINITY)) stop.now('processes');
+    }, lookEveryMs);
     const onAbort = () => stop.now('abort');
     if (spec.signal.aborted) onAbort();
     spec.signal.addEventListener('abort', onAbort, { once: true });
@@ -120,7 +137,8 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
         settle();
         await processes.end();
         const stopped = stop.why();
-        return { output: window.text(), exitCode, ...(stopped && { stopped }) };
+        const limit = limitReached({ exitCode, stopped, tail: tail.toString() }, spec.limits);
+        return { output: window.text(), exitCode, ...(stopped && { stopped }), ...(limit !== undefined && { limit }) };
       };
       const atClose = () => done(finish());
       // A background process may hold the pipe open forever. It gets a SIGTERM, and a short time to end.

@@ -3,6 +3,7 @@ import { excerpt } from '../../core/json';
 import type { SandboxMode } from '../../core/tool';
 import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
+import { type CommandLimits, checkLimits } from './command-limits';
 import { openWorkspace } from './open-workspace';
 import { createSandbox, type Sandbox, type SandboxOptions, sandboxWords } from './sandbox/sandbox';
 import { commandEnvironment, type Environment } from './shell-environment';
@@ -16,6 +17,8 @@ export interface ShellOptions {
   approval?: ApprovalRule<ShellArguments>;
   /** Whether commands run in a sandbox. Default `off`. */
   sandbox?: SandboxMode | SandboxOptions;
+  /** Default: none, besides those of programs that only read. */
+  limits?: CommandLimits | undefined;
 }
 
 export const maxTimeoutSeconds = 300;
@@ -59,8 +62,9 @@ export interface ShellArguments {
  * the worker's environment and memory; docs/tools.md has a table. Then run the worker in a container, and as a user, with no more rights than the
  * agent may have.
  */
-export function createShell({ environment = {}, approval = 'never', sandbox: setting }: ShellOptions = {}): Tool {
+export function createShell({ environment = {}, approval = 'never', sandbox: setting, limits = {} }: ShellOptions = {}): Tool {
   const sandbox = createSandbox(setting);
+  checkLimits(limits);
   const shell = defineTool({
     name: 'shell',
     description: `Run a command in bash and get what it prints. Nothing can be typed into it, and background processes end with it. Each call starts anew in the workspace: cd and variables do not carry over.${sandboxWords(sandbox)}`,
@@ -68,7 +72,7 @@ export function createShell({ environment = {}, approval = 'never', sandbox: set
     effect: 'once',
     approval,
     timeoutMs: shellTimeoutMs,
-    execute: (args, ctx) => runInForeground(args, { environment, sandbox }, ctx),
+    execute: (args, ctx) => runInForeground(args, { environment, sandbox, limits }, ctx),
   });
   return withSandbox(shell, sandbox);
 }
@@ -91,6 +95,7 @@ export async function runInForeground(
     command,
     ...(await placeOf(workdir, how, ctx)),
     timeoutMs: timeout * 1_000,
+    limits: how.limits,
     maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
     signal: ctx.signal,
     onOutput: latestLine(ctx.progress),
@@ -102,6 +107,7 @@ export async function runInForeground(
 export interface HowToRun {
   environment: Environment;
   sandbox: Sandbox | undefined;
+  limits: CommandLimits;
 }
 
 /** Where and with which environment a command runs. Rejects if `workdir` is no folder of the workspace. */
@@ -122,7 +128,7 @@ export async function placeOf(
   return { cwd, env: commandEnvironment({ ...offline, ...environment }, cwd, '/tmp'), confined };
 }
 
-function told({ output, exitCode, stopped }: ShellResult, timeout: number): string {
+function told({ output, exitCode, stopped, limit }: ShellResult, timeout: number): string {
   const text = output.trimEnd();
   const withLine = (line: string) => (text === '' ? line : `${text}\n${line}`);
   if (stopped === 'timeout') {
@@ -130,8 +136,13 @@ function told({ output, exitCode, stopped }: ShellResult, timeout: number): stri
     throw new ToolFailure(withLine(line), { status: 'timed-out', name: 'ToolTimeoutError', message: line });
   }
   if (stopped === 'abort') throw new ToolFailure(withLine('[stopped before it ended]'));
+  if (stopped === 'processes') throw new ToolFailure(withLine(`[${limit}]`), { name: 'ShellLimitError', message: limit });
   if (exitCode !== 0) {
-    throw new ToolFailure(withLine(`[exit code: ${exitCode}]`), { name: 'ShellExitError', message: `exit code ${exitCode}` });
+    const message = limit === undefined ? `exit code ${exitCode}` : `exit code ${exitCode}: ${limit}`;
+    throw new ToolFailure(withLine(`[exit code: ${exitCode}${limit === undefined ? '' : `; ${limit}`}]`), {
+      name: 'ShellExitError',
+      message,
+    });
   }
   return text === '' ? '(no output)' : text;
 }

@@ -1,9 +1,9 @@
 import { isAbsolute, join } from 'node:path';
 import { findTool } from '../../core/loaded-tools';
+import { isPlainAwkProgram } from './awk-program';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
 import { touchesKept } from './git-files';
 import { hasPlainRepository } from './git-safety';
-import { countsFar, isBoundedAwk, isBoundedRg, isWide } from './memory-bounds';
 import { isInside, type Place } from './place';
 import { isPlainSedScript } from './sed-script';
 import type { ShellWord, SimpleCommand } from './shell-command';
@@ -105,18 +105,15 @@ const readers: Record<string, Judge> = {
     texts: 1,
     unless: 'e regexp',
   }),
-  rg: known(
-    {
-      flags: 'nNilcwvsSFxoUHIPuqpa0',
-      values: 'ABCmegtTdjMr',
-      long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
-      longValues:
-        'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
-      texts: 1,
-      unless: 'e regexp files type-list',
-    },
-    isBoundedRg,
-  ),
+  rg: known({
+    flags: 'nNilcwvsSFxoUHIPuqpa0',
+    values: 'ABCmegtTdjMr',
+    long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
+    longValues:
+      'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
+    texts: 1,
+    unless: 'e regexp files type-list',
+  }),
   find: findsOnly,
   git: gitReads,
 };
@@ -143,12 +140,7 @@ const needsSuffix = /^-[nErsuz]*i$/;
 /** Commands that edit, for mode `trusted`. */
 const editors: Record<string, Judge> = {
   sed: (args, place) => args.every((arg, at) => !needsSuffix.test(arg.text) || args[at + 1]?.text === '-e') && sed(args, place),
-  awk: known(
-    { values: 'Fv', texts: 1, ordered: true },
-    ({ texts: [program = ''] }) =>
-      !/system|getline|close|fflush|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|[|>@]/.test(program.replace(/\|\||>=/g, '')) &&
-      isBoundedAwk(program),
-  ),
+  awk: known({ values: 'Fv', texts: 1, ordered: true }, ({ texts: [program = ''] }) => isPlainAwkProgram(program)),
 };
 
 /** Commands with known options, for configured rules only. `sort` writes data that doesn't fit in memory to files in `TMPDIR`. */
@@ -172,11 +164,18 @@ export function programName(word: string): string {
 export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand, mode: 'minimal' | 'trusted', place: Place): boolean {
   const table = mode === 'trusted' ? { ...readers, ...editors } : readers;
   const judge = table[ownName(table, program?.text)];
-  return (
-    judge?.(args, place) === true &&
-    !args.some((arg) => countsFar(arg) || isWide(arg)) &&
-    inputs.every((text) => isInside({ text, glob: false }, place))
-  );
+  return judge?.(args, place) === true && inputs.every((text) => isInside({ text, glob: false }, place));
+}
+
+/**
+ * Whether a command is one of those of the modes, wherever its paths lead. Not `pwd`, which is a part of the shell: the program of that name resolves
+ * links.
+ */
+export function onlyReads([program, ...args]: readonly ShellWord[]): boolean {
+  const table = { ...readers, ...editors };
+  const name = ownName(table, program?.text);
+  // Whether `sed` may edit depends on the place.
+  return name !== 'pwd' && table[name]?.(name === 'sed' ? args.filter(({ text }) => !editsInPlace.test(text)) : args) === true;
 }
 
 /**
@@ -358,10 +357,12 @@ function packageManagerReachesFurther(name: string, args: readonly string[]): bo
   return args.slice(0, end === -1 ? undefined : end).some((arg) => arg.startsWith('-') && !packageManagerFlags.has(arg));
 }
 
+const editsInPlace = /^-(-in-place|[nErsuz]*i)/;
+
 function sedsOnly({ options, texts, paths }: Arguments, place?: Place): boolean {
   const scripts = [...texts, ...options.filter(([name]) => name === 'e' || name === 'expression').map(([, value]) => value ?? '')];
   const plain = scripts.length > 0 && scripts.every(isPlainSedScript);
-  const inPlace = options.some(([name]) => /^-(-in-place|[nErsuz]*i)/.test(name));
+  const inPlace = options.some(([name]) => editsInPlace.test(name));
   if (!plain || !inPlace) return plain;
   return place !== undefined && paths.every((path) => isEditable(path, place));
 }

@@ -18,6 +18,8 @@ export interface SimpleCommand {
   inputs: string[];
   /** Whether its input comes from the command before it. */
   piped: boolean;
+  /** Where its first word begins in the text. */
+  at: number;
 }
 
 export interface ShellWord {
@@ -96,7 +98,7 @@ function simpleCommand(node: PipelineNode, piped: boolean, spans: Span[]): Simpl
   }
   if (words.length === 0) throw new NotUnderstood('a command in it is empty');
   if (words[0]?.glob) throw new NotUnderstood('its program is a pattern');
-  return { words, inputs, piped };
+  return { words, inputs, piped, at: (node.name ?? node).pos };
 }
 
 /** The file that a redirect reads. `2>&1` reads nothing and writes nothing to a file. */

@@ -5,6 +5,7 @@ import type { ApprovalContext } from '../../defining/approval';
 import { defineTool, longestTimeoutMs, type Tool } from '../../defining/define-tool';
 import { ToolFailure } from '../../defining/tool-failure';
 import { maxOutputBytes } from '../../running/output-cap';
+import { checkLimits } from '../command-limits';
 import { createSandbox, sandboxWords } from '../sandbox/sandbox';
 import {
   maxTimeoutSeconds,
@@ -49,7 +50,8 @@ const id = z.string().min(1).describe('The id of a command that was started with
  * belongs to its thread, and ends at the latest with the thread or with the worker process that started it.
  */
 export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
-  const { environment = {}, approval = 'never' } = options;
+  const { environment = {}, approval = 'never', limits = {} } = options;
+  checkLimits(limits);
   const sandbox = createSandbox(options.sandbox);
   const findTask: FindTask = async (threadId, id) => (await found(tasks, id, { threadId })).task;
 
@@ -61,11 +63,11 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
     approval,
     timeoutMs: shellTimeoutMs,
     async execute({ background, timeout, ...args }, ctx) {
-      const how = { environment, sandbox };
+      const how = { environment, sandbox, limits };
       if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, how, ctx);
       const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
       const place = await placeOf(args.workdir, how, ctx);
-      const task = await tasks.start({ threadId: ctx.threadId, ...args, ...place, timeoutMs });
+      const task = await tasks.start({ threadId: ctx.threadId, ...args, ...place, timeoutMs, limits });
       return `${stateLine(await tasks.view(task))}\nshell_task shows its output and waits for it; shell_cancel ends it.`;
     },
   });
@@ -147,6 +149,7 @@ function stateLine({ task, end, outputBytes }: TaskView): string {
     id: task.id,
     state: end?.state ?? 'running',
     ...(end?.exitCode !== undefined && { exit_code: end.exitCode }),
+    ...(end?.limit !== undefined && { limit: end.limit }),
     seconds: Math.max(0, Math.round((until - Date.parse(task.startedAt)) / 100) / 10),
     output_bytes: outputBytes,
     command: excerpt(task.command, 200),

@@ -36,6 +36,8 @@ export interface TaskRecord {
 export interface TaskEnd {
   state: 'succeeded' | 'failed' | 'timed_out' | 'cancelled' | 'too_much_output' | 'log_failed' | 'lost';
   exitCode?: number;
+  /** Which limit it has reached, as far as that is known. */
+  limit?: string;
   endedAt: string;
 }
 

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds } from '../../../core/bounds';
+import type { CommandLimits } from '../command-limits';
 import { askToEnd, CommandProcesses, startOf } from '../command-processes';
 import { type Confine, type RunningShell, type ShellResult, startShell } from '../shell-process';
 import { boot, newTaskId, type ProcessId, type TaskEnd, TaskFolder, type TaskRecord } from './task-folder';
@@ -19,6 +20,7 @@ export interface TaskCommand {
   timeoutMs?: number | undefined;
   /** Starts it in a sandbox. */
   confined?: Confine | undefined;
+  limits?: CommandLimits | undefined;
 }
 
 export interface TaskView {
@@ -79,7 +81,7 @@ export class Tasks {
     return started;
   }
 
-  async #start({ threadId, command, workdir, cwd, env, timeoutMs, confined }: TaskCommand): Promise<TaskRecord> {
+  async #start({ threadId, command, workdir, cwd, env, timeoutMs, confined, limits = {} }: TaskCommand): Promise<TaskRecord> {
     await this.open();
     await this.#makeRoom(threadId);
     const processes = new CommandProcesses();
@@ -96,7 +98,7 @@ export class Tasks {
     log.once('error', () => stop.abort('log_failed'));
     const start = () =>
       startShell({
-        ...{ command, cwd, env, processes, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
+        ...{ command, cwd, env, processes, limits, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(confined && { confined }),
         onOutput: this.#writerOf(log, stop),
@@ -317,10 +319,10 @@ function processOf(pid: number): ProcessId {
   return { pid, since: startOf(pid) ?? '' };
 }
 
-function stateOf({ exitCode, stopped }: ShellResult, reason: unknown): Omit<TaskEnd, 'endedAt'> {
+function stateOf({ exitCode, stopped, limit }: ShellResult, reason: unknown): Omit<TaskEnd, 'endedAt'> {
   if (stopped === 'timeout') return { state: 'timed_out', exitCode };
   if (stopped === 'abort') return { state: reason === 'too_much_output' || reason === 'log_failed' ? reason : 'cancelled', exitCode };
-  return { state: exitCode === 0 ? 'succeeded' : 'failed', exitCode };
+  return { state: exitCode === 0 && !stopped ? 'succeeded' : 'failed', exitCode, ...(limit !== undefined && { limit }) };
 }
 
 /** Time between SIGTERM and SIGKILL. */
