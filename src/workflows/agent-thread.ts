@@ -10,7 +10,7 @@ import { checkThreadInput } from '../core/thread-input';
 import { askModels } from './ask-model';
 import { awaitBackground, awaitsBackground, followBackground } from './background';
 import type { ModelResult } from './call-model';
-import { archiveToCarry, carryOver, checkCarried, mustArchiveFirst, shouldCarryOver } from './carry-over';
+import { carryOver, checkCarried, readyToCarryOver, shouldCarryOver } from './carry-over';
 import { sumUp } from './closing-words';
 import { halveAsRequested, tellCompactions } from './compaction';
 import { noProgress } from './finish-call';
@@ -72,18 +72,21 @@ async function nextInput(thread: ThreadContext): Promise<'run' | 'closed' | 'car
   const idleMs = input.idleTimeoutMs ?? defaultIdleMs;
   try {
     throwIfCancelled();
-    const arrived =
-      idleMs === 0
-        ? await condition(something).then(() => true)
-        : something() || (await condition(something, idleMs, { summary: 'waits for the next message' }));
-    if (!arrived) record('thread.closed', { reason: 'idle' });
+    for (;;) {
+      const arrived =
+        idleMs === 0
+          ? await condition(something).then(() => true)
+          : something() || (await condition(something, idleMs, { summary: 'waits for the next message' }));
+      if (!arrived) record('thread.closed', { reason: 'idle' });
+      if (toRun()) return 'run';
+      if (state.closed) return 'closed';
+      if (await readyToCarryOver(thread, 'idle')) return 'carry-over';
+    }
   } catch (error) {
     refuseQueue(thread, 'the thread was cancelled before it took the message in');
     record('thread.closed', { reason: 'cancelled' });
     throw error;
   }
-  if (toRun()) return 'run';
-  return state.closed ? 'closed' : 'carry-over';
 }
 
 /** Runs one input. Whatever happens, a run ends with one terminal event and a transcript in which every call has its result. */
@@ -106,8 +109,7 @@ async function takeTurns(thread: ThreadContext): Promise<RunEnd | 'carry-over'> 
   if (state.compact && run.opening.length === 0) return compactOnly(thread);
   for (;;) {
     const calling = run.calls.some((call) => call.phase !== 'done');
-    if (!calling && mustArchiveFirst(thread)) await archiveToCarry(thread);
-    if (!calling && shouldCarryOver(thread, 'between turns')) return 'carry-over';
+    if (!calling && shouldCarryOver(thread, 'between turns') && (await readyToCarryOver(thread, 'between turns'))) return 'carry-over';
     // A run that an earlier execution left suspended waits for its reply; open calls of the last answer come before a new turn.
     const end = await (run.status === 'suspended'
       ? awaitReply(thread)

@@ -18,7 +18,7 @@ import { type ToolError, type ToolOutcome, toContent } from '../core/tool';
 import { toolSummary } from '../core/views';
 import { awaitCallOptions } from './activity-options';
 import type { backgroundCall } from './background-call';
-import { shouldCarryOver } from './carry-over';
+import { readyToCarryOver, shouldCarryOver } from './carry-over';
 import { finishCall } from './finish-call';
 import { activityEvents, backgroundEvents, grow } from './growth';
 import { hasHook, runHook } from './hooks';
@@ -179,8 +179,11 @@ export function awaitsBackground({ messages, run, background }: ThreadState): bo
 export async function awaitBackground(thread: ThreadContext): Promise<'carry-over' | undefined> {
   const { state } = thread;
   const came = () => state.background.length === 0 || state.queue.some((m) => m.delivery !== 'after-run');
-  await condition(() => came() || shouldCarryOver(thread, 'idle'));
-  if (!came()) return 'carry-over';
+  for (;;) {
+    await condition(() => came() || shouldCarryOver(thread, 'idle'));
+    if (came()) break;
+    if (await readyToCarryOver(thread, 'idle')) return 'carry-over';
+  }
   await condition(() => state.background.length === 0, batchMs);
   return undefined;
 }

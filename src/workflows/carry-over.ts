@@ -23,8 +23,6 @@ const leastTranscript = 100_000;
 export function shouldCarryOver(thread: ThreadContext, when: 'idle' | 'between turns'): boolean {
   const { state, growth, starting } = thread;
   if (!isGrown(growth, state) || starting > 0 || state.background.some(isActivity) || !allHandlersFinished()) return false;
-  // At the next turn it is stored.
-  if (when === 'idle' && mustArchiveFirst(thread)) return false;
   const { log, run } = state;
   // While the run waits, its calls are carried over as they are. Between turns they are messages, which can be shortened.
   const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
@@ -33,24 +31,39 @@ export function shouldCarryOver(thread: ThreadContext, when: 'idle' | 'between t
   return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
 }
 
-/** Whether continue-as-new is due and would remove messages whose text is not stored yet. */
-export function mustArchiveFirst({ state, growth, archiveFailed }: ThreadContext): boolean {
-  if (!state.facts?.archivesCarried || archiveFailed || !isGrown(growth, state)) return false;
-  return bytesOfAll(state.messages) > bytesToCarry(state);
+/**
+ * Whether the thread continues as new now. If that is due, stores for the model what it will remove from the transcript. Requests may arrive
+ * meanwhile, so that it is no longer due.
+ */
+export async function readyToCarryOver(thread: ThreadContext, when: 'idle' | 'between turns'): Promise<boolean> {
+  if (!shouldCarryOver(thread, when)) return false;
+  if (thread.state.facts?.archivesCarried) await archiveToCarry(thread);
+  return shouldCarryOver(thread, when);
 }
 
 /** For the message that names what was stored, and for what is added before the thread continues as new. */
 const spareBytes = 20_000;
 
-/** Shortens the transcript between turns, so that continue-as-new can pass it on, and stores what it removes for the model. */
-export async function archiveToCarry(thread: ThreadContext): Promise<void> {
+/**
+ * Shortens a transcript that is too long for continue-as-new, and stores what it removes. If that fails, continue-as-new removes it all the same:
+ * people can read it in the execution before.
+ */
+async function archiveToCarry(thread: ThreadContext): Promise<void> {
   const { state } = thread;
-  takeInResults(thread);
+  if (bytesOfAll(state.messages) <= bytesToCarry(state)) return;
+  takeInFinished(thread);
   const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, { cut: true });
+  // Nothing else changes the transcript meanwhile: requests only queue messages.
   const archiveRef = fitted && (await storeRemoved(thread, fitted.messages));
-  // Continue-as-new does not depend on it. In the execution before, people can still read what it removes.
-  if (archiveRef === undefined) thread.archiveFailed = true;
-  else shortenTo(thread, 'carry-over', fitted as Fitted, archiveRef);
+  if (archiveRef !== undefined) shortenTo(thread, 'carry-over', fitted as Fitted, archiveRef);
+}
+
+/**
+ * Takes in the results of the last turn, because messages can be shortened and outcomes can't. If calls still wait, all results stay outcomes,
+ * because results join the transcript in the order of the calls.
+ */
+function takeInFinished(thread: ThreadContext): void {
+  if (thread.state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
 }
 
 /** Sizes of messages, which never change. */
@@ -94,9 +107,7 @@ export function checkCarried(): string | undefined {
 /** Continues in a new execution with an empty history (I4). The log of this one stays readable and complete under its own run id. */
 export async function carryOver(thread: ThreadContext): Promise<ThreadResult> {
   const { state, input } = thread;
-  // As messages, the results of the last turn can be shortened like any other; as outcomes they can't. If calls still wait, all results
-  // stay outcomes, because results join the transcript in the order of the calls.
-  if (state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
+  takeInFinished(thread);
   // The first message is already in the carried state. The next execution reads only settings from its input.
   return continueAsNew<typeof agentThread>({ ...input, input: '(carried over)' }, stateToCarry(state));
 }

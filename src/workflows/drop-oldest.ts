@@ -8,12 +8,10 @@ import { slide } from '../core/context/slide';
 import { archivesWith, withDropNote } from '../core/context/summary';
 import type { CompactionReason } from '../core/event';
 import type { Message } from '../core/message';
-import { messageOf, waiting } from '../core/state';
 import { hashOf } from '../core/transcript';
 import { halve } from './compaction';
 import { newId } from './record';
 import { storeText } from './store-text';
-import { takeInMessages } from './take-in';
 import type { ThreadContext } from './thread-context';
 
 /**
@@ -57,9 +55,6 @@ export async function slideWindow(thread: ThreadContext, policy: ContextPolicy):
 export async function cutLong(thread: ThreadContext, reason: CompactionReason, share?: number): Promise<boolean> {
   const { state, record } = thread;
   const sizes = sizesOf(state);
-  // Only what is part of the transcript can be cut.
-  const next = waiting(state);
-  if (next.some((message) => isLong(messageOf(message), sizes, share))) takeInMessages(thread, next);
   const long = new Set(state.messages.filter((message) => isLong(message, sizes, share)));
   if (long.size === 0) return false;
   const archiveRef = state.facts?.archivesDropped ? await storeText(thread, (message) => long.has(message)) : undefined;

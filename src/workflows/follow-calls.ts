@@ -6,7 +6,7 @@ import { type CallState, inForce, type RunState } from '../core/state';
 import { type Effect, outcomes, type ToolStrategy } from '../core/tool';
 import { unreachable } from '../core/unreachable';
 import { awaitPeople } from './ask-people';
-import { shouldCarryOver } from './carry-over';
+import { readyToCarryOver, shouldCarryOver } from './carry-over';
 import { finishCall, noProgress } from './finish-call';
 import { heldBack, throwIfCancelled, waitForPeople } from './gates';
 import { runCall } from './run-call';
@@ -64,7 +64,8 @@ export async function followCalls(thread: ThreadContext, run: RunState): Promise
 async function takeStep(thread: ThreadContext, run: RunState, progress: Progress): Promise<'over' | 'carry-over' | undefined> {
   const next = () => nextStep(thread, run, progress);
   const now = next();
-  if (now === 'over' || now === 'carry-over') return now;
+  if (now === 'over') return now;
+  if (now === 'carry-over') return (await readyToCarryOver(thread, 'idle')) ? now : undefined;
   throwIfCancelled();
   switch (now) {
     case 'begin':

@@ -4,7 +4,7 @@ import { limitFailure, type RunEnd } from '../core/decide';
 import { limitsOf, type Reached } from '../core/spent';
 import { inForce } from '../core/state';
 import { pendingCalls } from '../core/views';
-import { shouldCarryOver } from './carry-over';
+import { readyToCarryOver, shouldCarryOver } from './carry-over';
 import { deliverEvents, hasHook, runHook } from './hooks';
 import { newId } from './record';
 import { publishStatus } from './search-attributes';
@@ -21,8 +21,11 @@ export async function gate(thread: ThreadContext): Promise<'carry-over' | undefi
   const answer = await runHook(thread, 'pause:check', {});
   if (answer?.pause && !state.paused) record('agent.run.paused', { reason: answer.reason ?? 'pause:check' });
   if (!state.paused) return undefined;
-  await heldBack(thread, () => shouldCarryOver(thread, 'idle'));
-  return state.paused ? 'carry-over' : undefined;
+  for (;;) {
+    await heldBack(thread, () => shouldCarryOver(thread, 'idle'));
+    if (!state.paused) return undefined;
+    if (await readyToCarryOver(thread, 'idle')) return 'carry-over';
+  }
 }
 
 /** Waits until the thread is resumed or `otherwise` returns true. */
@@ -46,8 +49,11 @@ export async function waitForPeople(thread: ThreadContext, held: () => boolean =
     publishStatus(state, 'waits');
     if (hasHook(thread, 'on:event')) await deliverEvents(thread);
   }
-  await condition(() => !waits() || shouldCarryOver(thread, 'idle'));
-  if (waits()) return 'carry-over';
+  for (;;) {
+    await condition(() => !waits() || shouldCarryOver(thread, 'idle'));
+    if (!waits()) break;
+    if (await readyToCarryOver(thread, 'idle')) return 'carry-over';
+  }
   if (unanswered()) changeStatus(thread, 'in_progress', 'Continuing run.');
   publishStatus(state);
   return 'answered';

@@ -11,16 +11,17 @@ import {
   usedTokens,
 } from '../core/context/budget';
 import { bytesOf } from '../core/context/carry';
+import { isLong } from '../core/context/cut';
 import { pruneOutputs } from '../core/context/shorten';
 import type { CompactionReason } from '../core/event';
 import { compactionIn, type Message } from '../core/message';
-import { stepIdOf } from '../core/state';
+import { messageOf, stepIdOf, waiting } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { MakeRoom } from './call-model';
 import { halve, keepAsRequested } from './compaction';
 import { cutLong, dropOldest, dropUntilBelow, slideWindow } from './drop-oldest';
 import { summarize } from './summarize';
-import { takeInResults } from './take-in';
+import { takeInMessages, takeInResults } from './take-in';
 import type { ThreadContext } from './thread-context';
 
 /** Whether the transcript is to be shortened before the next model call: it was requested, or the model's window is nearly full. */
@@ -48,8 +49,16 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
   if (summary === 'summarized') return true;
   if (summary === 'failed' && policy.ifSummaryFails === 'drop' && (await dropUntilBelow(thread, policy))) return true;
   const mayCut = state.facts?.cutsMessages && (summary === 'nothing' || isBeyondWindow(state));
-  if (mayCut && (await cutLong(thread, 'window'))) return true;
+  if (mayCut && (await cutLongOrArrived(thread))) return true;
   return isBeyondWindow(state) && cutToFit(thread, policy);
+}
+
+/** Cuts messages that take most of the room, also one that waits to be taken in: only what is part of the transcript can be cut. */
+function cutLongOrArrived(thread: ThreadContext): Promise<boolean> {
+  const { state } = thread;
+  const arrived = waiting(state);
+  if (arrived.some((message) => isLong(messageOf(message), sizesOf(state)))) takeInMessages(thread, arrived, stepIdOf(runOf(state)));
+  return cutLong(thread, 'window');
 }
 
 /**

@@ -3,7 +3,7 @@ import { runOf } from '../core/calls';
 import type { RunEnd } from '../core/decide';
 import { type SuspensionState, stepIdOf, waiting } from '../core/state';
 import type { Suspension } from '../core/tool';
-import { shouldCarryOver } from './carry-over';
+import { readyToCarryOver, shouldCarryOver } from './carry-over';
 import { closingWords } from './closing-words';
 import { deliverEvents } from './hooks';
 import { publishStatus } from './search-attributes';
@@ -38,12 +38,15 @@ export async function awaitReply(thread: ThreadContext): Promise<RunEnd | 'carry
   const run = runOf(state);
   const { correlationId, expiresAt } = run.suspension as SuspensionState;
   const replied = () => waiting(state).length > 0;
-  const left = expiresAt - Date.now();
   const shown = { summary: 'waits for a reply' };
-  const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(thread, 'idle'), left, shown)) && Date.now() < expiresAt;
-  // A message may be queued all the same: if no worker was running, it arrived after the deadline.
-  if (!inTime) return { type: 'expired', message: `No reply to "${correlationId}" came until ${new Date(expiresAt).toISOString()}.` };
-  if (!replied()) return 'carry-over';
+  for (;;) {
+    const left = expiresAt - Date.now();
+    const inTime = left > 0 && (await condition(() => replied() || shouldCarryOver(thread, 'idle'), left, shown)) && Date.now() < expiresAt;
+    // A message may be queued all the same: if no worker was running, it arrived after the deadline.
+    if (!inTime) return { type: 'expired', message: `No reply to "${correlationId}" came until ${new Date(expiresAt).toISOString()}.` };
+    if (replied()) break;
+    if (await readyToCarryOver(thread, 'idle')) return 'carry-over';
+  }
   changeStatus(thread, 'in_progress', 'Resumed by a reply.');
   publishStatus(state);
   return undefined;

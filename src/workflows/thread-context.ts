@@ -32,8 +32,6 @@ export interface ThreadContext {
   deciding: Map<string, Set<{ at: number; done: Promise<unknown> }>>;
   /** Whether a model call is in progress. */
   asking?: boolean;
-  /** Whether what continue-as-new would remove could not be stored. Not part of the state: the next execution tries again. */
-  archiveFailed?: true;
   /** How often heartbeats arrived too late in this run. Each time lengthens the heartbeat timeout of the next steps. */
   alarms: number;
 }

@@ -6,6 +6,7 @@ import { defineHooks } from '../../src/hooks';
 import { callTools, fail, say, type WireMessage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
+import { ask, flood, reaches } from './asking';
 import { expectPaired, ofType, requestsOf, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
@@ -46,6 +47,8 @@ const rejected = defineAgent({
   context: { pruneMinimumTokens: 1_000_000, keepTurns: 1 },
   retry: { baseMs: 10, maxAttempts: 2 },
 });
+const ship = defineTool({ name: 'ship', description: 'Ships.', input: z.object({}), approval: 'always', execute: () => 'shipped' });
+const waits = defineAgent({ ...base, name: 'waits', tools: [ship], context: { windowTokens: 2_000_000 } });
 const agents = [agent, redacts, closed, toolless, summarized, rejected];
 
 let rig: Rig;
@@ -205,6 +208,47 @@ test('the model finds in what continue-as-new removed what it was told', async (
   expect(carried.length).toBeGreaterThanOrEqual(1);
   for (const data of carried) expect(data).toMatchObject({ reason: 'carry-over', archiveRef: expect.any(String) });
   expect((await thread.messages({ archived: true })).filter(({ role }) => role === 'user').length).toBeGreaterThanOrEqual(7);
+});
+
+test('a thread that only receives requests continues as new, and stores first what that removes: while a call waits, and when idle', async () => {
+  const flooded = await startRig({
+    script,
+    agents: [waits],
+    worker: { artifacts: store, continueAsNewAfter: { events: 200, bytes: 50_000_000 } },
+    client: { artifacts: store },
+  });
+  const input = scene(({ body }) =>
+    textOf(body.messages.at(-1)).startsWith('Ship') ? callTools([{ name: 'ship', args: {} }]) : say('noted'),
+  );
+  const thread = await flooded.client.start(waits, input, { mode: 'conversation' });
+  const filler = 'x'.repeat(450_000);
+  const talk = async (texts: string[], wanted: string) => {
+    for (const text of texts) {
+      await thread.send(`${text} ${filler}`);
+      await until(
+        () => thread.status(),
+        ({ status, queued }) => status === (text === texts.at(-1) ? wanted : 'idle') && queued === 0,
+      );
+    }
+  };
+  await reaches(thread, 'idle');
+  await talk(['the code is 4711', 'b', 'c', 'Ship it.'], 'requires_action');
+  await flood(thread);
+  expect(await thread.pending()).toHaveLength(1);
+  const [call] = await thread.pending();
+  await ask(thread, 'approve', { toolCallId: call?.toolCallId });
+  await reaches(thread, 'idle');
+  await talk(['d', 'e'], 'idle');
+  await flood(thread);
+  await thread.close();
+  const events = await story(thread);
+  const compacted = ofType(events, 'thread.context.compacted').map(({ data }) => data);
+  expect(compacted.map(({ reason, archiveRef }) => [reason, typeof archiveRef])).toEqual([
+    ['carry-over', 'string'],
+    ['carry-over', 'string'],
+  ]);
+  expect(ofType(events, 'agent.tool.execution.completed')).toHaveLength(1);
+  expectPaired(await thread.messages());
 });
 
 test('a thread can not read the output of another, even with its reference', async () => {
