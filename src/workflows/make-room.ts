@@ -57,7 +57,7 @@ export async function shorten(thread: ThreadContext): Promise<boolean> {
 function cutLongOrArrived(thread: ThreadContext): Promise<boolean> {
   const { state } = thread;
   const arrived = waiting(state);
-  if (arrived.some((message) => isLong(messageOf(message), sizesOf(state)))) takeInMessages(thread, arrived, stepIdOf(runOf(state)));
+  if (arrived.some((message) => isLong(messageOf(message), sizesOf(state)))) takeInMessages(thread, arrived);
   return cutLong(thread, 'window');
 }
 

@@ -56,6 +56,20 @@ test.each([...free, ...freeWhenTrusted, ...hungry])('each program of %s runs wit
   for (const name of programs) expect(['longhaul_limited', 'cd', 'pwd']).toContain(name);
 });
 
+describe('where programs can not be limited', () => {
+  const platform = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor;
+  beforeAll(() => void Object.defineProperty(process, 'platform', { ...platform, value: 'darwin' }));
+  afterAll(() => void Object.defineProperty(process, 'platform', platform));
+
+  test.each(hungry)('%s needs approval', (command) => {
+    expect(createPermissions({ mode: 'trusted', root }).decide(call(command))).toBe('ask');
+  });
+
+  test.each(freeWhenTrusted)('%s still needs none', (command) => {
+    expect(createPermissions({ mode: 'trusted', root }).decide(call(command))).toBe('allow');
+  });
+});
+
 test('an explanation has the decision, whatever the command, and a sentence for each part', async () => {
   const commands = [...Object.values(asks).flat(), ...free, ...freeWhenTrusted, ...notDenied.flatMap(([, some]) => some)];
   for (const mode of [undefined, 'minimal', 'trusted', 'full-access'] as const) {

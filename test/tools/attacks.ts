@@ -634,7 +634,7 @@ export const freeWhenTrusted: string[] = [
   "awk 'NR >= 2 && NR <= 4' a.txt",
 ];
 
-/** Commands that need no approval, and gigabytes if nothing limits them. */
+/** Commands that may need gigabytes. They need no approval where programs that only read have limits. */
 export const hungry: string[] = [
   "grep -E 'x{1,32000}{1,32000}' a.txt",
   "grep 'x\\{1,32000\\}\\{1,32000\\}' a.txt",
@@ -643,6 +643,12 @@ export const hungry: string[] = [
   'git log --format="%<(1999999999)%s"',
   "rg -j 3000 -r '$0$0$0$0$0$0$0$0' x .",
   'find . -printf "%99999999p" | rg .',
+  'stat -c %99999999n a.txt',
+  'git status --column=always,padding=99999999',
+  'git log --format="%w(0,9999999)%b"',
+  "grep -E 'x{250}{250}' a.txt",
+  'rg --threads=17 x .',
+  "rg -r '$0$0$0$0$0' x",
 ];
 
 /** Commands that a deny rule finds, whatever else allows them. */

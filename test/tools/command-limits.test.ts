@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandLimits } from '../../src/tools/built-in/command-limits';
 import { createShell } from '../../src/tools/built-in/shell';
+import { withLimitedReaders } from '../../src/tools/permissions/limited-readers';
 import { testInSandbox } from '../support/in-sandbox';
 import { hungry } from './attacks';
 import { newFolder, removeFolders, told } from './tool-host';
@@ -21,9 +22,12 @@ const limited = (command: string, limits: CommandLimits, more: object = {}) =>
   told(createShell({ limits, ...more }), { command }, { workspace });
 const node = (code: string) => `'${process.execPath}' -e '${code}'`;
 
-onLinux.each(hungry.filter((command) => /^(grep|sed)/.test(command)))('%s ends at its limit of memory, and says so', async (command) => {
-  expect(await limited(command, {})).toMatch(/xhausted\n\[exit code: \d; a program may have reached its limit of memory\. .* 1024 MiB/);
-});
+onLinux.each(hungry.filter((command) => /^(grep|sed).*32000/.test(command)))(
+  '%s ends at its limit of memory, and says so',
+  async (command) => {
+    expect(await limited(command, {})).toMatch(/xhausted\n\[exit code: \d; a program may have reached its limit of memory\. .* 1024 MiB/);
+  },
+);
 
 onLinux('programs that only read share the memory of a pipeline, write no memory to files, and others have no limit', async () => {
   const status = 'cat /proc/self/limits';
@@ -33,6 +37,21 @@ onLinux('programs that only read share the memory of a pipeline, write no memory
   expect(await limited(node('console.log(require("fs").readFileSync("/proc/self/limits", "utf8"))'), {})).toMatch(
     /Max data size +unlimited /,
   );
+});
+
+onLinux.each([
+  "printf '%s' '😀é' | grep -c é",
+  "echo '🙂🙂' ; <a.txt grep -n x",
+  '<a.txt grep x | <a.txt wc -l 2>&1',
+  "grep -c '𝒳' a.txt || grep 2>&1 -n 'x' a.txt && cat <a.txt a.txt",
+  '\'grep\' x a.txt;"wc" -l a.txt ; \\cat a.txt',
+])('%s does the same with limits as without', async (command) => {
+  const limitedCommand = withLimitedReaders(command);
+  expect(limitedCommand).not.toBe(command);
+  const plain = spawnSync('bash', ['-c', command], { cwd: workspace, encoding: 'utf8' });
+  const withLimits = spawnSync('bash', ['-c', limitedCommand], { cwd: workspace, encoding: 'utf8' });
+  expect([withLimits.status, withLimits.stdout, withLimits.stderr]).toEqual([plain.status, plain.stdout, plain.stderr]);
+  expect(plain.stdout).not.toBe('');
 });
 
 onLinux('a setting limits the memory of all programs, also of those that only read', async () => {

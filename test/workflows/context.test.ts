@@ -8,9 +8,9 @@ import type { ModelProvider } from '../../src/models/model';
 import { createModels } from '../../src/models/registry';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
-import { type Rig, startRig, until } from '../support/rig';
+import { collect, type Rig, startRig, until } from '../support/rig';
 import { handleOf, standsStill } from './asking';
-import { expectPaired, ofType, requestsOf, scenes, story, summariesOf, textOf } from './scenes';
+import { expectPaired, gate, ofType, requestsOf, scenes, story, summariesOf, textOf } from './scenes';
 
 const { script, scene } = scenes();
 const read = defineTool({
@@ -300,6 +300,38 @@ describe('when the provider rejects the transcript as too long', () => {
     expect(ofType(told, 'thread.context.compacted')[0]?.data).not.toHaveProperty('summary');
   });
 
+  test('a message that arrives during the rejected call waits for the next turn, however long it is', async () => {
+    const held = gate();
+    let asked = 0;
+    const input = scene(async (request) => {
+      asked += 1;
+      if (asked === 2) await held.opened;
+      return within(30_000, () => say('done'))(request);
+    });
+    const thread = await rig.client.start('unaware', input, { mode: 'conversation' });
+    await idle(thread, 1);
+    await thread.send(`long ${'x'.repeat(50_000)}`);
+    await until(
+      () => asked,
+      (count) => count === 2,
+    );
+    await thread.send(`late ${'y'.repeat(60_000)}`);
+    held.open();
+    await until(
+      async () => ({ ...(await thread.usage()), ...(await thread.status()) }),
+      ({ status, queued }) => status === 'idle' && queued === 0,
+    );
+    await thread.close();
+    const told = await story(thread);
+    expect(ofType(told, 'thread.run.completed')).toHaveLength(2);
+    const order = told.flatMap((event) => {
+      if (event.type === 'thread.message.completed') return ['answer'];
+      const isUser = event.type === 'thread.message.created' && event.data.message.role === 'user';
+      return isUser ? [textIn(event.data.message.content).slice(0, 4)] : [];
+    });
+    expect(order).toEqual(['scen', 'answer', 'long', 'answer', 'late', 'answer']);
+  });
+
   test('a message that does not fit by itself fails the run', async () => {
     const { end } = await finished('unaware', scene([tooLong]));
     expect(end).toMatchObject({ type: 'thread.run.failed', data: { code: 'context-length' } });
@@ -401,12 +433,15 @@ test('what was replaced can be read across continue-as-new, and is not carried o
   expect(JSON.parse(carried.toString())).not.toHaveProperty('archived');
 });
 
-test.each([['awaited'], ['streamed']])(
-  '[A142][A143][A145] a sliding window has at most so many messages, begins with the instructions and the task, and a run that is %s has the same',
-  async (how) => {
+test.each<[string, (thread: Thread) => Promise<unknown>]>([
+  ['awaited', (thread) => thread.result()],
+  ['streamed', (thread) => collect(thread.events())],
+])(
+  '[A142][A143][A145] a sliding window has at most so many messages, begins with the instructions and the task, in a run that is %s',
+  async (_, follow) => {
     const input = reader(12, undefined, 10);
     const thread = await rig.client.start('sliding', input);
-    if (how === 'awaited') await thread.result();
+    await follow(thread);
     const told = await story(thread);
     expect(told.at(-1)).toMatchObject({ type: 'thread.run.completed', data: { output: 'done' } });
     const sent = requestsOf(rig, input).map(({ body }) => body.messages);

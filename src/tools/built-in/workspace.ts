@@ -3,8 +3,8 @@ import { ToolFailure } from '../defining/tool-failure';
 
 /**
  * A tree of files that confines file tools. `inside` resolves a path to where it really leads, including symbolic links and the parents of files that
- * don't exist yet. The other methods take a path that `inside` returned and follow no link on the way, so nothing outside is reached if the tree
- * changes in between. A workspace confines only tools that use it, which the shell does not.
+ * don't exist yet. `list`, `write` and `remove` take a path that `inside` returned; `stat` and `openFile` take any path. None of them follows a link
+ * on the way, so nothing outside is reached if the tree changes in between. A workspace confines only tools that use it, which the shell does not.
  */
 export interface Workspace {
   /** Absolute, without symbolic links. */

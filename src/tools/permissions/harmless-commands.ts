@@ -4,6 +4,7 @@ import { isPlainAwkProgram } from './awk-program';
 import { type Arguments, type KnownOptions, readArguments } from './command-options';
 import { touchesKept } from './git-files';
 import { hasPlainRepository } from './git-safety';
+import { areModest, isModestRg } from './memory-bounds';
 import { isInside, type Place } from './place';
 import { isPlainSedScript } from './sed-script';
 import type { ShellWord, SimpleCommand } from './shell-command';
@@ -105,15 +106,18 @@ const readers: Record<string, Judge> = {
     texts: 1,
     unless: 'e regexp',
   }),
-  rg: known({
-    flags: 'nNilcwvsSFxoUHIPuqpa0',
-    values: 'ABCmegtTdjMr',
-    long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
-    longValues:
-      'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
-    texts: 1,
-    unless: 'e regexp files type-list',
-  }),
+  rg: known(
+    {
+      flags: 'nNilcwvsSFxoUHIPuqpa0',
+      values: 'ABCmegtTdjMr',
+      long: 'line-number no-line-number ignore-case files-with-matches files-without-match count count-matches word-regexp invert-match case-sensitive smart-case fixed-strings line-regexp only-matching multiline multiline-dotall with-filename no-filename pcre2 unrestricted quiet pretty text null hidden no-ignore no-ignore-vcs no-config heading no-heading column json stats trim vimgrep files type-list no-messages color glob-case-insensitive iglob',
+      longValues:
+        'regexp glob type type-not after-context before-context context max-count max-depth max-columns max-filesize threads replace sort sortr',
+      texts: 1,
+      unless: 'e regexp files type-list',
+    },
+    isModestRg,
+  ),
   find: findsOnly,
   git: gitReads,
 };
@@ -163,8 +167,8 @@ export function programName(word: string): string {
 /** Whether a mode allows a command: its options are known, and its paths are inside the workspace. */
 export function runsFreely({ words: [program, ...args], inputs }: SimpleCommand, mode: 'minimal' | 'trusted', place: Place): boolean {
   const table = mode === 'trusted' ? { ...readers, ...editors } : readers;
-  const judge = table[ownName(table, program?.text)];
-  return judge?.(args, place) === true && inputs.every((text) => isInside({ text, glob: false }, place));
+  const name = ownName(table, program?.text);
+  return table[name]?.(args, place) === true && areModest(args) && inputs.every((text) => isInside({ text, glob: false }, place));
 }
 
 /**
