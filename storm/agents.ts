@@ -4,7 +4,7 @@ import { defineHooks, type HookContext, type HookDefinitions, type Hooks } from 
 import { stormTools } from './agent-tools';
 import { mayDieAt } from './kill-points';
 import { random } from './random';
-import { tools as facts, smallWindow } from './tool-facts';
+import { tools as facts, maxMessages, smallWindow } from './tool-facts';
 
 /** Every agent that a plan names. Version 2 has other instructions, other schemas and one more hook, as after a deploy. */
 export function stormAgents(folder: string, version: 1 | 2): Agent[] {
@@ -33,6 +33,7 @@ export function stormAgents(folder: string, version: 1 | 2): Agent[] {
     agent('summarizing', { atLimit: 'summarize', limits: { turns: 3 } }),
     agent('pruning', { context: { ...smallWindow, pruneProtectTokens: 800, pruneMinimumTokens: 800, keepTurns: 2, summaryTokens: 300 } }),
     agent('condensing', { context: { ...smallWindow, pruneMinimumTokens: 1_000_000, keepTurns: 2, summaryTokens: 300 } }),
+    agent('sliding', { context: { ...smallWindow, maxMessages, keepMessages: 6 } }),
     agent('failing', { atLimit: 'fail', toolFailure: 'fail', limits: { toolCalls: 6 } }),
   ];
 }

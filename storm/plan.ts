@@ -76,7 +76,7 @@ const agentsOf: Readonly<Record<string, readonly string[]>> = {
   sleeping: ['plain'],
   shelling: ['plain'],
   booking: ['failing', 'failing', 'plain'],
-  forgetting: ['pruning', 'condensing'],
+  forgetting: ['pruning', 'condensing', 'sliding'],
   all: ['plain', 'parallel', 'hooked', 'verifying', 'done', 'begging', 'handing', 'summarizing', 'failing'],
 };
 

@@ -45,6 +45,8 @@ export const tools: Readonly<Record<string, ToolFacts>> = {
 
 /** The window of the model of the agents in threads of kind `forgetting`, in tokens. */
 export const smallWindow = { windowTokens: 10_000, reserveTokens: 2_000 };
+/** The most messages in a request of the agent with a sliding window. */
+export const maxMessages = 12;
 
 export type ToolName = keyof typeof tools & string;
 

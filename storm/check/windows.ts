@@ -1,4 +1,4 @@
-import { smallWindow } from '../tool-facts';
+import { maxMessages, smallWindow } from '../tool-facts';
 import type { Evidence, LogEvent, ModelLine, Violation } from './evidence';
 
 /** Requests that the provider would reject, or that lack what the thread is about: shortening a transcript must not cause either. */
@@ -9,7 +9,9 @@ export function wrongRequests({ threads, model }: Evidence): Violation[] {
     if (!plan) return [];
     const violation = (rule: string, what: string): Violation => ({ rule, thread: line.thread, what: `request ${line.n} ${what}` });
     const isTooLong = plan.kind === 'forgetting' && line.tokens > smallWindow.windowTokens;
+    const hasTooMany = plan.agent === 'sliding' && line.saw.length > maxMessages && !line.summary;
     return [
+      ...(hasTooMany ? [violation('beyond the window', `has ${line.saw.length} messages`)] : []),
       ...(isTooLong ? [violation('beyond the window', `has ${line.tokens} tokens`)] : []),
       ...(line.summary || beginsWithTask(line) ? [] : [violation('task lost', `begins with ${JSON.stringify(line.saw[0])}`)]),
       ...unanswered(line).map((id) => violation('invalid request', `has a call without a result, or a result without a call: ${id}`)),

@@ -1,14 +1,25 @@
-import { callTools, type Reply, say } from '../../src/testing/model-server';
+import { callTools, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
 
 /** A small repair: the files before and after, and what a model does for it, answer by answer. Paths are relative to the task's folder. */
 export interface RepairTask {
   name: string;
   before: Record<string, string>;
   after: Record<string, string>;
-  turns: Reply[];
+  turns: Turn[];
+  /** What fails in it, as `<tool> <status>`. */
+  fails?: string[];
 }
 
-type Calls = [name: string, args: object][];
+/** An answer; one that depends on the request is a function. */
+export type Turn = Reply | ((request: ScriptRequest) => Reply);
+
+type Calls = [name: string, args: object | ((request: ScriptRequest) => object)][];
+
+function turnOf(calls: Calls): Turn {
+  return (request) => callTools(calls.map(([name, args]) => ({ name, args: typeof args === 'function' ? args(request) : args })));
+}
+
+type Kind = (name: string, at: number) => Omit<RepairTask, 'name' | 'turns'> & { calls: Calls[] };
 
 /** A GIF of one pixel, as base64. */
 export const dot = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
@@ -17,12 +28,12 @@ const buggy = 'export function total(items) {\n  let sum = 1;\n  for (const item
 const repaired = buggy.replace('sum = 1', 'sum = 0');
 const check = (expression: string) => `node --input-type=module -e "${expression}"`;
 
-/** Twenty tasks of five kinds. Together they use every tool of the coder. */
+/** Twenty tasks of six kinds. Together they use every tool of the coder. */
 export const repairTasks: RepairTask[] = Array.from({ length: 20 }, (_, at) => {
   const name = `t${at}`;
-  const kinds = [byEdit, byPatch, byWriting, byRenaming, bySkill];
-  const { before, after, calls } = (kinds[at % kinds.length] as (typeof kinds)[number])(name, at);
-  return { name, before, after, turns: [...calls.map((one) => callTools(one.map(([tool, args]) => ({ name: tool, args })))), say('done')] };
+  const kinds = [byEdit, byPatch, byWriting, byRenaming, bySkill, inBackground];
+  const { calls, ...task } = (kinds[at % kinds.length] as Kind)(name, at);
+  return { name, ...task, turns: [...calls.map(turnOf), say('done')] };
 });
 
 function byEdit(name: string) {
@@ -130,6 +141,25 @@ function bySkill(name: string) {
       [['load_skill', { name: 'sums' }]],
       [['apply_patch', { patch }]],
       [['shell', { workdir: name, command: check("import { total } from './total.mjs'; process.exit(total([]))") }]],
+    ] satisfies Calls[],
+  };
+}
+
+/** A command in the background waits for input, does its work, and is then ended. */
+function inBackground(name: string) {
+  const id = ({ body }: ScriptRequest) => ({ id: /\\"id\\":\\"([^\\"]+)/.exec(JSON.stringify(body.messages))?.[1] });
+  return {
+    before: { 'n.txt': 'before\n' },
+    after: { 'n.txt': 'after\n' },
+    fails: ['web_fetch failed'],
+    calls: [
+      // Only public addresses are fetched.
+      [['web_fetch', { url: 'http://127.0.0.1/' }]],
+      [['shell', { workdir: name, background: true, command: 'read -r text; echo "$text" > n.txt; echo written; sleep 600' }]],
+      [['shell_input', (request) => ({ ...id(request), text: 'after\n' })]],
+      [['shell', { workdir: name, command: 'until grep -q after n.txt; do sleep 0.1; done' }]],
+      [['shell_task', id]],
+      [['shell_cancel', id]],
     ] satisfies Calls[],
   };
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { callTools, fail, hang, type Reply, type ScriptRequest } from '../../src/testing/model-server';
 import { inPackage } from '../support/in-package';
 import { startRig, startWorkerProcess, until } from '../support/rig';
-import { dot, type RepairTask, repairTasks } from './repair-tasks';
+import { dot, type RepairTask, repairTasks, type Turn } from './repair-tasks';
 import { ofType, requestsOf, story } from './scenes';
 
 const base = mkdtempSync(join(tmpdir(), 'longhaul-repairs-'));
@@ -28,7 +28,7 @@ const heldAt = (at: number) => (at >= 12 ? undefined : at % 6 === 5 ? ('command'
 /** A command that ends only by a kill. What it does is then unknown, and it is not run again. */
 const held = (name: string) => callTools([{ name: 'shell', args: { command: `touch ${base}/began-${name}; sleep 300`, timeout: 300 } }]);
 
-function turnsOf({ name, turns }: RepairTask, at: number): Reply[] {
+function turnsOf({ name, turns }: RepairTask, at: number): Turn[] {
   return heldAt(at) === 'command' ? [held(name), ...turns] : turns;
 }
 
@@ -42,14 +42,16 @@ test('the coder completes twenty small repairs with all its tools, twelve of the
   git('commit', '-qm', 'Begin.');
 
   const asked = new Set<string>();
-  const script = ({ input, turn }: ScriptRequest): Reply => {
+  const script = (request: ScriptRequest): Reply => {
+    const { input, turn } = request;
     const at = repairTasks.findIndex(({ name }) => input === `repair ${name}`);
     const key = `${input}/${turn}`;
     if (turn === heldAt(at) && !asked.has(key)) {
       asked.add(key);
       return hang();
     }
-    return turnsOf(repairTasks[at] as RepairTask, at)[turn] ?? fail(400, { message: `no turn ${turn}` });
+    const next = turnsOf(repairTasks[at] as RepairTask, at)[turn] ?? fail(400, { message: `no turn ${turn}` });
+    return typeof next === 'function' ? next(request) : next;
   };
   const rig = await startRig({ script, agents: [], workers: 0 });
   const { address, taskQueue, model } = rig;
@@ -68,17 +70,23 @@ test('the coder completes twenty small repairs with all its tools, twelve of the
     (missing) => missing.length === 0,
     90_000,
   );
+  await Promise.all(threads.filter((_, at) => heldAt(at) === undefined).map((thread) => thread.result()));
   const second = await startWorker();
   await first.kill();
   const results = await Promise.all(threads.map((thread) => thread.result()));
   expect(results.map(({ output }) => output)).toEqual(repairTasks.map(() => 'done'));
 
-  for (const [at, { name }] of repairTasks.entries()) {
+  const used = new Set<string>();
+  for (const [at, { name, fails = [] }] of repairTasks.entries()) {
     const told = await story(threads[at] as (typeof threads)[number]);
     const outcomes = ofType(told, 'agent.tool.execution.completed').map(({ data }) => `${data.name} ${data.status}`);
     const wrong = outcomes.filter((outcome) => !outcome.endsWith(' success'));
-    expect([name, wrong]).toEqual([name, heldAt(at) === 'command' ? ['shell unknown'] : []]);
+    expect([name, wrong]).toEqual([name, [...(heldAt(at) === 'command' ? ['shell unknown'] : []), ...fails]]);
+    for (const outcome of outcomes) used.add(outcome.split(' ')[0] as string);
   }
+  const offered = requestsOf(rig, 'repair t0')[0]?.body.tools?.map((tool) => tool.function.name) ?? [];
+  // No output is so long that it is stored.
+  expect(used).toEqual(new Set(offered.filter((name) => !/^(read|grep)_output/.test(name))));
   expect(JSON.stringify(requestsOf(rig, 'repair t0')[0]?.body.messages)).toContain('Repair with care.');
 
   // As git sees it, which ignores the journal of the edits.
