@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
+import { createMemoryWorkspace, type MemoryWorkspace } from '../../src/testing';
 import { callTools, say } from '../../src/testing/model-server';
-import { defineTool, updatePlan, viewImage } from '../../src/tools';
+import { applyPatch, defineTool, editFile, globFiles, readFile, updatePlan, viewImage } from '../../src/tools';
 import { type Rig, startRig } from '../support/rig';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { requestsOf, scenes, story, textOf } from './scenes';
@@ -20,12 +21,19 @@ const context = { windowTokens: 12_000, reserveTokens: 2_000, pruneMinimumTokens
 const agent = defineAgent({ name: 'planner', model: 'test-model', instructions: 'Work.', tools: [read, updatePlan, viewImage], context });
 
 let rig: Rig;
+let memory: MemoryWorkspace;
 beforeAll(async () => {
+  memory = await createMemoryWorkspace({ 'src/total.ts': 'let sum = 1;\n', 'notes.md': '# Notes\n' });
+  const tools = [readFile, editFile, applyPatch, globFiles];
+  const fixer = defineAgent({ name: 'fixer', model: 'test-model', instructions: 'Fix.', tools, workspace: memory.root });
   const workspace = await newFolder();
   await writeFile(join(workspace, 'dot.gif'), Buffer.from(dot, 'base64'));
-  rig = await startRig({ script, agents: [agent], worker: { workspace } });
+  rig = await startRig({ script, agents: [agent, fixer], worker: { workspace } });
 });
-afterAll(removeFolders);
+afterAll(() => {
+  memory.close();
+  return removeFolders();
+});
 
 /** A GIF of one pixel. */
 const dot = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
@@ -36,6 +44,20 @@ test('[B159] an image that was viewed is in the next model call', async () => {
   const next = JSON.stringify(requestsOf(rig, input)[1]?.body.messages);
   expect(next).toContain('dot.gif: image/gif, 1x1 pixels, 42 bytes');
   expect(next).toContain(`"url":"data:image/gif;base64,${dot}"`);
+});
+
+test('an agent works on files in memory', async () => {
+  const patch = '*** Begin Patch\n*** Add File: src/new.ts\n+export {};\n*** Delete File: notes.md\n*** End Patch';
+  const input = scene([
+    callTools([{ name: 'read_file', args: { path: 'src/total.ts' } }]),
+    callTools([{ name: 'edit', args: { path: 'src/total.ts', old_string: 'sum = 1', new_string: 'sum = 0' } }]),
+    callTools([{ name: 'apply_patch', args: { patch } }]),
+    callTools([{ name: 'glob', args: { pattern: '**/*' } }]),
+    say('fixed'),
+  ]);
+  await story(await rig.client.start('fixer', input));
+  expect(textOf(requestsOf(rig, input).at(-1)?.body.messages.at(-1))).toMatch(/^src\/(new|total)\.ts\nsrc\/(new|total)\.ts$/);
+  expect(memory.files()).toEqual({ 'src/total.ts': 'let sum = 0;\n', 'src/new.ts': 'export {};\n' });
 });
 
 const plan = (...steps: [string, string][]) => ({
