@@ -95,6 +95,7 @@ export {
   type ToolProvider,
   type ToolProviderDefinition,
   type Toolset,
+  threadWorkspace,
   updatePlan,
   viewImage,
   type WebFetchArguments,

@@ -70,7 +70,7 @@ const table: Record<string, Allowance> = {
   'cli/commands/dev-server': { zones: ['scripts'] },
   'cli/commands/worker': { zones: ['worker'] },
   // Loads the agents, as a worker does.
-  'cli/commands/policy': { zones: ['worker'], types: ['agents', 'tools'] },
+  'cli/commands/policy': { zones: ['worker', 'tools'], types: ['agents'] },
   'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { resolve } from 'node:path';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Agent } from '../agents/define-agent';
 import { type Activities, type CallModelRequest, failureTypes, type StepProgress } from '../contract/activities';
@@ -12,6 +11,7 @@ import type { Verdict } from '../core/tool';
 import { addWaste, charactersOf } from '../core/waste';
 import type { ModelAnswer, ModelDelta, ModelFailure } from '../models/model';
 import { soundAnswer, soundFailure } from '../models/sound-answer';
+import { makeThreadWorkspace } from '../tools/built-in/thread-workspace';
 import type { Toolbox } from '../tools/running/toolbox';
 import { untilAbandoned } from '../tools/running/until-abandoned';
 import { agentOf } from './steps/agent-of';
@@ -53,7 +53,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const toolbox = await toolsOf(deps, agent, step);
       const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
-      const workspace = resolve(agent.workspace ?? deps.workspace);
+      const workspace = await makeThreadWorkspace(agent.workspace ?? deps.workspace, step.threadId);
       const instructions = await instructionsOf(agent, step, workspace);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };

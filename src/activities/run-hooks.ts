@@ -6,6 +6,7 @@ import type { Message, ToolCall } from '../core/message';
 import type { CheckedCall } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { HookHost } from '../hooks/run-registered';
+import { threadWorkspace } from '../tools/built-in/thread-workspace';
 import type { ToolContext } from '../tools/defining/define-tool';
 import { capContent, maxOutputBytes } from '../tools/running/output-cap';
 import { agentOf } from './steps/agent-of';
@@ -131,7 +132,7 @@ function resolver({ dependencies, agents, workspace }: Needed, request: RunHooks
     runId,
     toolCallId: call,
     attempt: step.attempt,
-    workspace: agents.get(agent).workspace ?? workspace,
+    workspace: threadWorkspace(agents.get(agent).workspace ?? workspace, step.threadId),
     progress: () => undefined,
     resolve,
     now: () => new Date(),

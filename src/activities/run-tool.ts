@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { resolve } from 'node:path';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
 import { withoutSignature } from '../core/attestation';
@@ -8,6 +7,7 @@ import { excerpt } from '../core/json';
 import type { Content, ToolCall } from '../core/message';
 import { shortText } from '../core/text';
 import { isError, type ToolError, type ToolOutcome } from '../core/tool';
+import { makeThreadWorkspace } from '../tools/built-in/thread-workspace';
 import type { ToolHost } from '../tools/running/run-within';
 import type { Toolbox } from '../tools/running/toolbox';
 import { agentOf } from './steps/agent-of';
@@ -30,7 +30,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       const { artifacts, outputTools = [] } = deps;
       const toolbox = await agent.toolsFor({ threadId: step.threadId, calling: call.name, outputTools });
       const tool = toolbox.get(call.name);
-      const workspace = resolve(agent.workspace ?? deps.workspace);
+      const workspace = await makeThreadWorkspace(agent.workspace ?? deps.workspace, step.threadId);
       const own = rules.map(withoutSignature);
       if (unasked && !(await toolbox.isFree(call, { rules: own, workspace, threadId: step.threadId }))) {
         return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };

@@ -106,7 +106,7 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
   retry?: Partial<RetryPolicy>;
   /** When and how the transcript is shortened for the model's context window. `null`: never; a request that is too long then fails the run. */
   context?: ContextOptions | null;
-  /** The folder in which its tools work. Default: the worker's folder. */
+  /** The folder in which its tools work; with `{threadId}` as the name of a folder in the path, one for each thread. Default: the worker's folder. */
   workspace?: string;
 }
 

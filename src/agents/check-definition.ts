@@ -6,6 +6,7 @@ import { checkModels } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
+import { problemOfWorkspacePath } from '../tools/built-in/thread-workspace';
 import type { Permissions } from '../tools/permissions/permissions';
 import type { AgentDefinition } from './agent';
 import { charsOfTools, problemsOfTools, toolNames } from './agent-tools';
@@ -73,6 +74,11 @@ function fixedTokensOf(definition: AgentDefinition): number {
   return Math.ceil(chars / defaultCharsPerToken);
 }
 
+function problemsOfWorkspace(workspace: unknown): string[] {
+  const problem = problemOfWorkspacePath(workspace);
+  return problem === undefined ? [] : [`workspace: ${problem}`];
+}
+
 function problemsOfFields(definition: AgentDefinition, done: boolean): string[] {
   const { name, model, instructions, tools = [], toolSearch, hostedTools, hooks, permissions, workspace } = definition;
   const { settings = {}, limits = {}, threadLimits = {}, strategy = 'by-effect', retry = {} } = definition;
@@ -88,7 +94,7 @@ function problemsOfFields(definition: AgentDefinition, done: boolean): string[] 
     ...(strategies.includes(strategy)
       ? []
       : [`strategy: is ${JSON.stringify(strategy)}; use ${strategies.map((s) => `'${s}'`).join(', ')}`]),
-    ...(workspace === undefined || isText(workspace) ? [] : ['workspace: give the path of a folder']),
+    ...(workspace === undefined ? [] : problemsOfWorkspace(workspace)),
     ...problemsOfSettings(settings, toolNames(tools, done)),
     ...problemsOfLimits('limits', limits),
     ...problemsOfLimits('threadLimits', threadLimits),

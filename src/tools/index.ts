@@ -13,6 +13,7 @@ export type { ShellArguments, ShellOptions } from './built-in/shell';
 export { createShell } from './built-in/shell';
 export type { Environment } from './built-in/shell-environment';
 export { createShellTools } from './built-in/tasks/shell-tools';
+export { threadWorkspace } from './built-in/thread-workspace';
 export { updatePlan } from './built-in/update-plan';
 export { viewImage } from './built-in/view-image';
 export type { Entry, EntryStat, LocalFolder, OpenFile, OpenFolder, Workspace, WriteOptions } from './built-in/workspace';

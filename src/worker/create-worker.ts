@@ -20,6 +20,7 @@ import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import { makeWorkspace } from '../tools/built-in/open-workspace';
 import { createOutputTools } from '../tools/built-in/output-tools';
 import { backgroundTasks } from '../tools/built-in/tasks/tasks';
+import { fixedPart, problemOfWorkspacePath } from '../tools/built-in/thread-workspace';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
 import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
@@ -56,7 +57,10 @@ export interface WorkerOptions {
   limits?: Limits;
   /** The bus for token deltas and progress. Share it with a client in this process to receive them live. */
   bus?: StreamBus;
-  /** The folder that tools work in. Created if it does not exist. Default: LONGHAUL_WORKSPACE, or else the current folder. */
+  /**
+   * The folder that tools work in, created if it does not exist; with `{threadId}` as the name of a folder in the path, one for each thread. Default:
+   * LONGHAUL_WORKSPACE, or else the current folder.
+   */
   workspace?: string;
   /**
    * Keeps long outputs of tools, large images and files: `folderArtifacts({ path })`, for example. Workers of one task queue must share it. Null:
@@ -160,7 +164,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const encoding = await startEncoding(encodingOptions);
   const artifacts = workerArtifacts(options.artifacts, config.artifacts, encodingOptions);
   const workspace = resolve(options.workspace ?? config.workspace ?? '.');
-  await makeWorkspace(workspace);
+  const wrongPath = problemOfWorkspacePath(workspace);
+  if (wrongPath) throw new TypeError(`createWorker: workspace: ${wrongPath}.`);
+  await makeWorkspace(fixedPart(workspace));
   const { connection, namespace, ours } = await connect(options);
   const { registered, why } = await registerSearchAttributes(connection, namespace);
   const models = options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers);

@@ -1,10 +1,21 @@
+import { readdirSync, symlinkSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { createMemoryWorkspace, type MemoryWorkspace } from '../../src/testing';
 import { callTools, say } from '../../src/testing/model-server';
-import { applyPatch, defineTool, editFile, globFiles, readFile, updatePlan, viewImage } from '../../src/tools';
+import {
+  applyPatch,
+  defineTool,
+  editFile,
+  globFiles,
+  readFile,
+  threadWorkspace,
+  updatePlan,
+  viewImage,
+  writeFile as writeFileTool,
+} from '../../src/tools';
 import { type Rig, startRig } from '../support/rig';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { requestsOf, scenes, story, textOf } from './scenes';
@@ -22,13 +33,16 @@ const agent = defineAgent({ name: 'planner', model: 'test-model', instructions: 
 
 let rig: Rig;
 let memory: MemoryWorkspace;
+let apart: string;
 beforeAll(async () => {
   memory = await createMemoryWorkspace({ 'src/total.ts': 'let sum = 1;\n', 'notes.md': '# Notes\n' });
   const tools = [readFile, editFile, applyPatch, globFiles];
+  apart = join(await newFolder(), '{threadId}');
+  const writer = defineAgent({ name: 'apart', model: 'test-model', instructions: 'Write.', tools: [writeFileTool], workspace: apart });
   const fixer = defineAgent({ name: 'fixer', model: 'test-model', instructions: 'Fix.', tools, workspace: memory.root });
   const workspace = await newFolder();
   await writeFile(join(workspace, 'dot.gif'), Buffer.from(dot, 'base64'));
-  rig = await startRig({ script, agents: [agent, fixer], worker: { workspace } });
+  rig = await startRig({ script, agents: [agent, fixer, writer], worker: { workspace } });
 });
 afterAll(() => {
   memory.close();
@@ -58,6 +72,25 @@ test('an agent works on files in memory', async () => {
   await story(await rig.client.start('fixer', input));
   expect(textOf(requestsOf(rig, input).at(-1)?.body.messages.at(-1))).toMatch(/^src\/(new|total)\.ts\nsrc\/(new|total)\.ts$/);
   expect(memory.files()).toEqual({ 'src/total.ts': 'let sum = 0;\n', 'src/new.ts': 'export {};\n' });
+});
+
+test('threads work in folders of their own, which a link can not replace', async () => {
+  const input = scene(({ turn }) =>
+    turn === 0 ? callTools([{ name: 'write_file', args: { path: 'a.txt', content: 'mine' } }]) : say('ok'),
+  );
+  const ids = ['Ünï/../x', 'Ünï/../y'].map((id) => `${id} ${process.pid}`);
+  for (const id of ids) await story(await rig.client.start('apart', input, { id }));
+  const folders = ids.map((id) => threadWorkspace(apart, id));
+  expect(new Set(folders.map((folder) => dirname(folder)))).toEqual(new Set([dirname(apart)]));
+  expect(folders.map((folder) => readdirSync(folder).filter((name) => !name.startsWith('.')))).toEqual([['a.txt'], ['a.txt']]);
+
+  const linked = `linked ${process.pid}`;
+  symlinkSync(folders[0] as string, threadWorkspace(apart, linked));
+  const told = await story(await rig.client.start('apart', input, { id: linked }));
+  expect(told.at(-1)).toMatchObject({
+    type: 'thread.run.failed',
+    data: { message: expect.stringContaining("can't be used: it is a link") },
+  });
 });
 
 const plan = (...steps: [string, string][]) => ({

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Agent } from '../../agents/define-agent';
 import { readConfig } from '../../config';
 import type { PermissionRule } from '../../core/tool';
+import { isPerThread } from '../../tools/built-in/thread-workspace';
 import type { PermissionStore } from '../../tools/permissions/permission-store';
 import type { Permissions } from '../../tools/permissions/permissions';
 import { configuredAgents } from '../../worker/agents-file';
@@ -29,7 +30,9 @@ const meanings = {
 /** Prints what an agent's permissions decide about a shell command, and why. Nothing is run. */
 export async function explainPolicy(command: string, { folder, json, ...whose }: Whose & { folder?: string }): Promise<void> {
   const { agent, permissions } = await permissionsOf(whose);
-  const workspace = resolve(folder ?? agent.workspace ?? readConfig().workspace ?? '.');
+  const setting = folder ?? agent.workspace ?? readConfig().workspace ?? '.';
+  if (isPerThread(setting)) throw new UsageError(`Each thread works in a folder of its own (${setting}). Name one with --folder.`);
+  const workspace = resolve(setting);
   const sandboxed = agent.toolbox.get('shell')?.sandbox?.confines && { sandboxed: true as const };
   const explanation = await permissions.explain({ tool: 'shell', args: { command }, workspace, ...sandboxed });
   if (json) return printJson(explanation);
