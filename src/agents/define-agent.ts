@@ -1,7 +1,7 @@
 import { type AgentFacts, type ContextPolicy, isAgentName } from '../core/agent';
 import { retryPolicy } from '../core/failure';
 import { isObject } from '../core/json';
-import { defaultToolTimeoutMs } from '../tools/defining/define-tool';
+import { type CommandSandbox, defaultToolTimeoutMs } from '../tools/defining/define-tool';
 import type { Agent, AgentDefinition, OutputSchema } from './agent';
 import { agentTools } from './agent-tools';
 import { readDefinition } from './check-definition';
@@ -70,6 +70,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
   const { name, model, fallbackModels, limits, threadLimits, strategy, stop, answer, hooks, permissions, context } = agent;
   const said = Object.entries(defaults).filter(([option, value]) => option !== 'outputRetries' && agent[option as keyof Agent] !== value);
   const ids = hooks?.ids() ?? {};
+  const sandbox = sandboxOf(agent);
   return {
     name,
     model,
@@ -87,7 +88,13 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     ...(agent.loadedTools !== undefined && { loadedTools: agent.loadedTools }),
     ...Object.fromEntries(said.map(([option]) => [option, agent[option as keyof Agent]])),
     ...(Object.keys(ids).length > 0 && { hooks: ids }),
+    ...(sandbox && { sandbox: { state: sandbox.state, network: sandbox.network } }),
   };
+}
+
+/** The sandbox of the first tool that has one: the tools of an agent that run commands share theirs. */
+function sandboxOf({ toolbox }: Agent): CommandSandbox | undefined {
+  return toolbox.names().flatMap((name) => toolbox.get(name)?.sandbox ?? [])[0];
 }
 
 /** The part of the rules that workflow code decides on. */

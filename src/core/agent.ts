@@ -153,6 +153,8 @@ export interface AgentFacts {
    * (character by character).
    */
   sameNames?: 'as-seen' | true;
+  /** How its commands run, where a sandbox is set: `unused` is without one, because the worker's machine can't have it. */
+  sandbox?: { state: 'used' | 'unused' | 'missing'; network: boolean };
   /** Decisions, outputs and answers must have a signature that the worker's verifier accepts. */
   signedDecisions?: true;
   /** Whether the agent has a store for remembered rules. Unset in runs that began with earlier code. */

@@ -7,6 +7,7 @@ import { createMemoryWorkspace, type MemoryWorkspace } from '../../src/testing';
 import { callTools, say } from '../../src/testing/model-server';
 import {
   applyPatch,
+  createShell,
   defineTool,
   editFile,
   globFiles,
@@ -16,6 +17,7 @@ import {
   viewImage,
   writeFile as writeFileTool,
 } from '../../src/tools';
+import { testInSandbox } from '../support/in-sandbox';
 import { type Rig, startRig } from '../support/rig';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { requestsOf, scenes, story, textOf } from './scenes';
@@ -38,11 +40,19 @@ beforeAll(async () => {
   memory = await createMemoryWorkspace({ 'src/total.ts': 'let sum = 1;\n', 'notes.md': '# Notes\n' });
   const tools = [readFile, editFile, applyPatch, globFiles];
   apart = join(await newFolder(), '{threadId}');
-  const writer = defineAgent({ name: 'apart', model: 'test-model', instructions: 'Write.', tools: [writeFileTool], workspace: apart });
+  const writer = defineAgent({
+    name: 'apart',
+    model: 'test-model',
+    instructions: 'Write.',
+    tools: [writeFileTool],
+    workspace: apart,
+    retry: { baseMs: 10, maxAttempts: 2 },
+  });
+  const confined = defineAgent({ name: 'confined', model: 'test-model', instructions: 'Run.', tools: [createShell({ sandbox: 'auto' })] });
   const fixer = defineAgent({ name: 'fixer', model: 'test-model', instructions: 'Fix.', tools, workspace: memory.root });
   const workspace = await newFolder();
   await writeFile(join(workspace, 'dot.gif'), Buffer.from(dot, 'base64'));
-  rig = await startRig({ script, agents: [agent, fixer, writer], worker: { workspace } });
+  rig = await startRig({ script, agents: [agent, fixer, writer, confined], worker: { workspace } });
 });
 afterAll(() => {
   memory.close();
@@ -91,6 +101,14 @@ test('threads work in folders of their own, which a link can not replace', async
     type: 'thread.run.failed',
     data: { message: expect.stringContaining("can't be used: it is a link") },
   });
+});
+
+testInSandbox('the status says whether commands run in a sandbox', async () => {
+  const input = scene([say('ok')]);
+  const [confined, free] = await Promise.all(['confined', 'planner'].map((name) => rig.client.start(name, input)));
+  for (const thread of [confined, free]) await thread?.result();
+  expect((await confined?.status())?.facts?.sandbox).toEqual({ state: 'used', network: false });
+  expect((await free?.status())?.facts?.sandbox).toBeUndefined();
 });
 
 const plan = (...steps: [string, string][]) => ({

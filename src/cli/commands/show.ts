@@ -1,6 +1,7 @@
 import type { LonghaulClient, Thread } from '../../client';
 import { explain } from '../../client/thread-errors';
 import { failureTypes } from '../../contract/activities';
+import type { AgentFacts } from '../../core/agent';
 import type { PendingCall } from '../../core/event';
 import { excerpt } from '../../core/json';
 import { type Message, refusalOf, textOf, toolCallsOf } from '../../core/message';
@@ -94,6 +95,7 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
     row('status', styled`${status?.status ?? '?'} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`),
   ];
   if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
+  if (status?.facts?.sandbox) lines.push(row('commands', sandboxWords(status.facts.sandbox)));
   const { agentWanted: wanted } = found;
   if (wanted)
     lines.push(
@@ -122,6 +124,11 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
     if (part.length > 0) lines.push('', ...part.map((line) => line.fit(columns)));
   }
   return lines;
+}
+
+function sandboxWords({ state, network }: NonNullable<AgentFacts['sandbox']>): Part {
+  if (state === 'used') return `in a sandbox, ${network ? 'with' : 'without'} network`;
+  return paint.yellow(state === 'missing' ? 'none run: there is no sandbox' : 'without a sandbox');
 }
 
 function planLines(plan: string): Styled[] {
