@@ -11,7 +11,6 @@ import type { Verdict } from '../core/tool';
 import { addWaste, charactersOf } from '../core/waste';
 import type { ModelAnswer, ModelDelta, ModelFailure } from '../models/model';
 import { soundAnswer, soundFailure } from '../models/sound-answer';
-import { makeThreadWorkspace } from '../tools/built-in/thread-workspace';
 import type { Toolbox } from '../tools/running/toolbox';
 import { untilAbandoned } from '../tools/running/until-abandoned';
 import { agentOf } from './steps/agent-of';
@@ -25,6 +24,7 @@ import { runStep, type Step } from './steps/step';
 import { withoutMedia, withStoredMedia } from './steps/stored-media';
 import { type Tally, tally } from './steps/tally';
 import { judgeFailure, toFailure } from './steps/to-failure';
+import { workspaceOf } from './steps/workspace-of';
 
 /** What readers see of an answer while it is streamed. */
 type ShownDelta = Exclude<ModelDelta, { type: 'compaction' }>;
@@ -53,7 +53,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const toolbox = await toolsOf(deps, agent, step);
       const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
-      const workspace = await makeThreadWorkspace(agent.workspace ?? deps.workspace, step.threadId);
+      const workspace = await workspaceOf(agent, deps, step.threadId);
       const instructions = await instructionsOf(agent, step, workspace);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };

@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Activities, StepProgress } from '../contract/activities';
 import { compensationRetry } from '../core/sagas';
-import { makeThreadWorkspace } from '../tools/built-in/thread-workspace';
 import { agentOf } from './steps/agent-of';
 import type { ActivityDependencies } from './steps/dependencies';
 import { whyNotApproved } from './steps/signed-approvals';
 import { interrupted, runStep } from './steps/step';
+import { workspaceOf } from './steps/workspace-of';
 
 /**
  * Compensates one call of a `saga` tool. Returns whether it failed for good. Throws if the attempt was interrupted or is to be retried. With a
@@ -20,7 +20,7 @@ export function compensateTool(deps: ActivityDependencies): Activities['compensa
       const { threadId, attempt: attempts } = step;
       const agent = agentOf(deps.agents, agentName, step);
       const toolbox = await agent.toolsFor({ threadId, calling: call.name, outputTools: deps.outputTools ?? [] });
-      const workspace = await makeThreadWorkspace(agent.workspace ?? deps.workspace, threadId);
+      const workspace = await workspaceOf(agent, deps, threadId);
       if (deps.verifier) {
         const claimed = { threadId, runId, call, rules, workspace, ...(edited && { edited }), ...(signed && { signed }) };
         const why = await whyNotApproved({ agent, toolbox, verifier: deps.verifier }, claimed);

@@ -7,7 +7,6 @@ import { excerpt } from '../core/json';
 import type { Content, ToolCall } from '../core/message';
 import { shortText } from '../core/text';
 import { isError, type ToolError, type ToolOutcome } from '../core/tool';
-import { makeThreadWorkspace } from '../tools/built-in/thread-workspace';
 import type { ToolHost } from '../tools/running/run-within';
 import type { Toolbox } from '../tools/running/toolbox';
 import { agentOf } from './steps/agent-of';
@@ -15,6 +14,7 @@ import { callDigest } from './steps/call-digest';
 import type { ActivityDependencies } from './steps/dependencies';
 import { whyNotApproved } from './steps/signed-approvals';
 import { interrupted, isInterrupted, runStep } from './steps/step';
+import { workspaceOf } from './steps/workspace-of';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
@@ -30,7 +30,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       const { artifacts, outputTools = [] } = deps;
       const toolbox = await agent.toolsFor({ threadId: step.threadId, calling: call.name, outputTools });
       const tool = toolbox.get(call.name);
-      const workspace = await makeThreadWorkspace(agent.workspace ?? deps.workspace, step.threadId);
+      const workspace = await workspaceOf(agent, deps, step.threadId);
       const own = rules.map(withoutSignature);
       if (unasked && !(await toolbox.isFree(call, { rules: own, workspace, threadId: step.threadId }))) {
         return { messageId: newMessageId(), outcome: mayHaveBegun ? unknownOutcome(call.name) : notFreeAnyMore(call.name) };

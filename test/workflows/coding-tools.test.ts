@@ -46,7 +46,6 @@ beforeAll(async () => {
     instructions: 'Write.',
     tools: [writeFileTool],
     workspace: apart,
-    retry: { baseMs: 10, maxAttempts: 2 },
   });
   const confined = defineAgent({ name: 'confined', model: 'test-model', instructions: 'Run.', tools: [createShell({ sandbox: 'auto' })] });
   const fixer = defineAgent({ name: 'fixer', model: 'test-model', instructions: 'Fix.', tools, workspace: memory.root });
@@ -99,7 +98,7 @@ test('threads work in folders of their own, which a link can not replace', async
   const told = await story(await rig.client.start('apart', input, { id: linked }));
   expect(told.at(-1)).toMatchObject({
     type: 'thread.run.failed',
-    data: { message: expect.stringContaining("can't be used: it is a link") },
+    data: { message: expect.stringContaining('is a link, and is not used') },
   });
 });
 

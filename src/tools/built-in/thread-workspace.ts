@@ -26,17 +26,13 @@ export function isPerThread(workspace: string): boolean {
   return workspace.includes(placeholder);
 }
 
-/** As `threadWorkspace`, and creates the folder of a thread. Throws `WorkspaceError` if it can't be created. */
+/** As `threadWorkspace`, and creates the folder of a thread. Throws `WorkspaceError` if it is a link, and the file system's error. */
 export async function makeThreadWorkspace(workspace: string, threadId: string): Promise<string> {
   const folder = threadWorkspace(workspace, threadId);
   if (!isPerThread(workspace)) return folder;
-  try {
-    await makeWorkspace(folder);
-    // Another thread's commands could put a link in its place.
-    if (!(await lstat(folder)).isDirectory()) throw new Error('it is a link');
-  } catch (error) {
-    throw new WorkspaceError(`The folder ${folder} of thread ${threadId} can't be used: ${(error as Error).message}.`);
-  }
+  await makeWorkspace(folder);
+  // Another thread's commands could put a link in its place.
+  if (!(await lstat(folder)).isDirectory()) throw new WorkspaceError(`The folder of the thread, ${folder}, is a link, and is not used.`);
   return folder;
 }
 
