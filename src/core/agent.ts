@@ -176,7 +176,10 @@ export interface AgentFacts {
    * Unset in runs that began with earlier code: they send them, and shorten the transcript once the provider rejects it.
    */
   cutsToWindow?: true;
-  /** A single message that takes most of the window is cut if nothing else makes room. Unset in runs that began with earlier code. */
+  /**
+   * A single message that takes most of the window is cut if nothing else makes room, and what the run began with is not dropped. Unset in runs that
+   * began with earlier code.
+   */
   cutsMessages?: true;
   /**
    * What continue-as-new would remove is stored for the model first. Unset without a store, and in runs that began with earlier code: continue-as-new

@@ -1,6 +1,6 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ClosedThread, ThreadResult } from '../contract/thread';
-import { bytesOf, type Fitted, fit } from '../core/context/carry';
+import { bytesOf, type Fitted, fit, openingToKeep } from '../core/context/carry';
 import type { Message } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -52,7 +52,7 @@ async function archiveToCarry(thread: ThreadContext): Promise<void> {
   const { state } = thread;
   if (bytesOfAll(state.messages) <= bytesToCarry(state)) return;
   takeInFinished(thread);
-  const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, { cut: true });
+  const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, { cut: true, opening: openingToKeep(state) });
   // Nothing else changes the transcript meanwhile: requests only queue messages.
   const archiveRef = fitted && (await storeRemoved(thread, fitted.messages));
   if (archiveRef !== undefined) shortenTo(thread, 'carry-over', fitted as Fitted, archiveRef);
@@ -122,7 +122,7 @@ export function closedThread({ state, input }: ThreadContext): ClosedThread {
 function stateToCarry(state: ThreadState): ThreadState {
   const { archived: _, ...current } = state;
   const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
-  const fitted = fit(carried.messages, bytesToCarry(carried), { cut: true });
+  const fitted = fit(carried.messages, bytesToCarry(carried), { cut: true, opening: openingToKeep(carried) });
   if (fitted) {
     const { messages, ...counts } = fitted;
     const transcript = { messages, hash: hashOf(messages) };

@@ -1,7 +1,7 @@
 import type { ContextPolicy } from '../core/agent';
 import { runOf } from '../core/calls';
 import { isOverfull, messagesTooMany, sizesOf } from '../core/context/budget';
-import { bytesOf, type Fitted, fit } from '../core/context/carry';
+import { bytesOf, type Fitted, fit, openingToKeep } from '../core/context/carry';
 import { cutMessage, isLong } from '../core/context/cut';
 import { withoutCompactions } from '../core/context/provider-compaction';
 import { slide } from '../core/context/slide';
@@ -21,7 +21,7 @@ import type { ThreadContext } from './thread-context';
 export async function dropOldest(thread: ThreadContext, reason: CompactionReason): Promise<boolean> {
   const { state } = thread;
   if (!state.facts?.archivesDropped) return halve(thread, reason);
-  const fitted = fit(state.messages, bytesOf(state.messages) / 2);
+  const fitted = fit(state.messages, bytesOf(state.messages) / 2, { opening: openingToKeep(state) });
   if (!fitted || fitted.prunedOutputs + fitted.droppedMessages === 0) return false;
   shortenTo(thread, reason, fitted, await storeRemoved(thread, fitted.messages));
   return true;

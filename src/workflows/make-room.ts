@@ -112,7 +112,7 @@ function once(way: () => boolean): () => boolean {
 }
 
 /** A message that takes less than this share of what was rejected, as estimated, is not cut: estimates may be too low by half. */
-const leastRejected = 1 / 4;
+const leastRejected = 1 / 3;
 
 /** A model that rejected the transcript would reject it again, so a part of it is summarized: its largest outputs are left out. */
 const partOfRejected = 0.6;

@@ -173,3 +173,34 @@ describe('with cutting allowed', () => {
     );
   });
 });
+
+describe('what the current run is about', () => {
+  const answer = (id: string, chars: number): Message => ({
+    id,
+    role: 'assistant',
+    content: answerParts('a'.repeat(chars), []),
+    attempt: 1,
+  });
+  const image = { type: 'image' as const, url: `data:image/png;base64,${'A'.repeat(900_000)}` };
+
+  test('stays, although tools and the engine say something afterwards', () => {
+    const messages: Message[] = [
+      { id: 'u1', role: 'user', content: 'hello' },
+      answer('a1', 1),
+      { id: 'u2', role: 'user', content: 'Also the second page.' },
+      { id: 'u3', role: 'user', content: 'Translate the report.' },
+      answer('a2', 900_000),
+      answer('a3', 900_000),
+      { id: 'u4', role: 'user', origin: 'tool', content: 'ready' },
+    ];
+    const kept = (opening?: string[]) => shrink(messages, 1_500_000, { cut: true, opening })?.messages.map(({ id }) => id);
+    expect(kept(['u2'])).toEqual(['u1', 'u2', 'u3', 'a3', 'u4']);
+    expect(kept()).toEqual(['u1', 'a3', 'u4']);
+  });
+
+  test('is not cut in its words if an image is what takes the room', () => {
+    const words = 'Look at this plan. Do NOT delete the production database.';
+    const messages: Message[] = [{ id: 'u1', role: 'user', content: [{ type: 'text', text: words }, image, image] }, answer('a1', 1)];
+    expect(textOf(shrink(messages, 1_500_000, { cut: true })?.messages[0]?.content ?? '')).toBe(`${words}\n\n[Image or file cleared]`);
+  });
+});

@@ -12,6 +12,7 @@ import {
   sizesOf,
   usedTokens,
 } from '../../src/core/context/budget';
+import { bytesOf } from '../../src/core/context/carry';
 import { cutMessage, isLong } from '../../src/core/context/cut';
 import { divide, isCleared, isSummary, pruneOutputs } from '../../src/core/context/shorten';
 import { slide } from '../../src/core/context/slide';
@@ -381,6 +382,13 @@ describe('a sliding window', () => {
     );
   });
 
+  test('begins with the last message of a user, even if none would be left', () => {
+    const [first, second] = [said('one'), said('two')];
+    const kept = slide([first, ...turn(1, 0), second, ...turn(1, 0)], 1, { keepTask: false }, []);
+    expect(kept?.map(({ role }) => role)).toEqual(['user', 'assistant']);
+    expect(kept?.[0]).toBe(second);
+  });
+
   test('changes nothing if nothing can be dropped', () => {
     expect(slide([said('the task'), ...turn(1, 3)], 1, {}, [])).toBeUndefined();
     expect(slide([], 1, {}, [])).toBeUndefined();
@@ -396,6 +404,29 @@ describe('a message that takes most of the room', () => {
     expect(isLong(said('x'.repeat(1_900)), sizes)).toBe(false);
     expect(isLong({ ...said('x'.repeat(9_000)), summary: true }, sizes)).toBe(false);
     expect(isLong(turn(3_000)[1] as Message, sizes)).toBe(false);
+  });
+
+  test('is not long once it was cut, whatever images and calls it has', () => {
+    const image = { type: 'image' as const, url: 'data:image/png;base64,AAAA' };
+    const call = { id: 'c', name: 'write', arguments: JSON.stringify({ text: 'y'.repeat(45_000) }) };
+    const numbers = fc.record({
+      chars: fc.integer({ min: 0, max: 40_000 }),
+      images: fc.integer({ min: 0, max: 20 }),
+      room: fc.integer({ min: 100, max: 20_000 }),
+      charsPerToken: fc.double({ min: 1, max: 6, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(numbers, fc.boolean(), ({ chars, images, room, charsPerToken }, asks) => {
+        const text = 'x'.repeat(chars);
+        const message = asks
+          ? long([{ type: 'text', text }, ...Array.from({ length: images }, () => image)])
+          : long(answerParts(text, [call]), 'assistant');
+        const some = { room, charsPerToken };
+        const short = cutMessage(message, some, 'art_0123456789abcdef');
+        expect(isLong(short, some)).toBe(false);
+        if (isLong(message, some)) expect(bytesOf(short)).toBeLessThan(bytesOf(message));
+      }),
+    );
   });
 
   test('keeps its beginning, its end and the reference of the whole, with images, files and calls', () => {

@@ -437,6 +437,12 @@ export const asks: Record<string, string[]> = {
     'ls |',
     'ls ;; ls',
   ],
+  'sed -i with a suffix writes a copy, which is a file that runs code': [
+    'sed -i.json s/zzz/z/ package',
+    'sed -n -i.json p package',
+    'sed -ni.json p package',
+    'sed -i.json -e p a.txt package',
+  ],
   'sed and awk that do more than edit': [
     "sed -i p 'w x' a.txt",
     "sed -i 's/one/two/' a.txt",

@@ -157,6 +157,16 @@ test.each([
   '[bc].ts',
   '[!b].ts',
   'b?ts',
+  '{b,x}.{ts,md}',
+  '**/{b,{c,d}}.*',
+  'src/**/',
+  '**',
+  '*',
+  's*/d*/**',
+  '**/*e*/*',
+  '[a-c].ts',
+  'b.{ts}',
+  'b.{,ts}',
   '\\b.ts',
   'src',
   'src/',
@@ -167,6 +177,14 @@ test.each([
   for (const name of Object.keys(files)) await told(writeFile, { path: name, content: '' }, { workspace: folder });
   const found = await Promise.all([folder, memory].map((workspace) => told(globFiles, { pattern }, { workspace })));
   expect(found[1]).toBe(found[0]);
+});
+
+test('a glob that a regular expression would take for ever to match takes no time', async () => {
+  const memory = (await newMemory({ ['a'.repeat(200)]: '', [`${'a'.repeat(200)}b`]: '' })).root;
+  expect(await told(globFiles, { pattern: `${'*a'.repeat(30)}*b` }, { workspace: memory })).toBe(`${'a'.repeat(200)}b`);
+  expect(await told(globFiles, { pattern: `{${'*a,'.repeat(30)}${'{a,a*}'.repeat(20)}}*b` }, { workspace: memory })).toBe(
+    `${'a'.repeat(200)}b`,
+  );
 });
 
 test('in memory images are shown, a subfolder is a workspace of its own, and commands are refused', async () => {

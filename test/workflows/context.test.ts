@@ -58,6 +58,8 @@ const agents = [
   agentWith('tiny', { windowTokens: 4_000 }, { instructions: () => 'Be very careful. '.repeat(2_000) }),
 ];
 
+const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+
 let rig: Rig;
 beforeAll(async () => {
   rig = await startRig({ script, agents });
@@ -475,6 +477,23 @@ test('[A151] a single message above the threshold is cut, not summarized', async
   expect(textOf(requestsOf(rig, input).at(-1)?.body.messages.at(-1))).toMatch(
     /^begin x+…\n\[\.\.\. \d+ characters left out \.\.\.\]\nx+ end$/,
   );
+});
+
+test('a message that is large by its images, and an answer by its calls, are not cut for ever', async () => {
+  const image = { type: 'image' as const, url: `data:image/png;base64,${onePixel}` };
+  const seeing = scene([say('ok'), say('seen')]);
+  const thread = await rig.client.start('summarizing', seeing, { mode: 'conversation' });
+  await idle(thread, 1);
+  await thread.send([{ type: 'text', text: 'x'.repeat(2_100) }, ...Array.from({ length: 9 }, () => image)]);
+  await idle(thread, 2);
+  await thread.close();
+  expect((await story(thread)).filter(({ type }) => type === 'thread.context.compacted').length).toBeLessThan(5);
+
+  const long = callTools([{ name: 'read', args: { chars: 1, name: 'y'.repeat(45_000) } }], 'x'.repeat(2_100));
+  const calling = scene([long, say('done')], 'Call', () => fail(401));
+  const { told } = await finished('summarizing', calling);
+  expect(told.at(-1)?.type).toMatch(/^thread\.run\.(completed|failed)$/);
+  expect(ofType(told, 'thread.context.compacted').length).toBeLessThan(5);
 });
 
 test('[A152] with `ifSummaryFails`, a summary that fails drops the oldest messages until the rest is below the threshold', async () => {

@@ -1,5 +1,6 @@
 import { excerpt } from '../json';
 import { type Message, textOf, withText } from '../message';
+import type { ThreadState } from '../state';
 import { clearOutput, smallOutput } from './shorten';
 
 export interface Fitted {
@@ -10,13 +11,24 @@ export interface Fitted {
   bytes: number;
 }
 
+/** The `opening` that stays. Runs that began with earlier code keep only the last message with the role of a user. */
+export function openingToKeep({ run, facts }: ThreadState): readonly string[] | undefined {
+  return facts?.cutsMessages ? (run?.opening ?? []) : undefined;
+}
+
+export interface FitOptions {
+  cut?: boolean;
+  opening?: readonly string[] | undefined;
+}
+
 /**
  * Makes a transcript fit into `maxBytes`: clears the oldest tool outputs first, then drops the oldest whole turns. The first user message (the
  * purpose of the thread), the last one (the current request), a summary and the newest turn stay. A call and its results are dropped together.
- * With `cut`, the remaining texts are shortened too, for cases in which the thread would otherwise be lost.
- * Returns undefined if the transcript fits unchanged.
+ * With `opening`, the ids of the messages that the current run began with, these stay too, and so does the last message of a person: what hooks, tools
+ * and the engine say later has the role of a user. With `cut`, the remaining texts are shortened too, for cases in which the thread would otherwise be
+ * lost. Returns undefined if the transcript fits unchanged.
  */
-export function fit(messages: readonly Message[], maxBytes: number, { cut = false } = {}): Fitted | undefined {
+export function fit(messages: readonly Message[], maxBytes: number, { cut = false, opening }: FitOptions = {}): Fitted | undefined {
   const sizes = messages.map(bytesOf);
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes <= maxBytes) return undefined;
@@ -32,12 +44,12 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
     prunedOutputs += 1;
   }
 
+  const stays = isKept(messages, opening);
   let droppedMessages = 0;
   for (let at = kept.findIndex((m) => m.role === 'user') + 1; bytes > maxBytes; ) {
     const end = endOfBlock(kept, at);
     if (end >= kept.length) break;
-    const message = kept[at];
-    if (at === kept.findLastIndex((m) => m.role === 'user') || (message?.role === 'user' && message.summary)) {
+    if (stays(kept[at] as Message)) {
       at = end;
       continue;
     }
@@ -46,6 +58,15 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
   }
   if (cut && bytes > maxBytes) bytes = cutTexts(kept, bytes, maxBytes);
   return { messages: kept, prunedOutputs, droppedMessages, bytes };
+}
+
+function isKept(messages: readonly Message[], opening: readonly string[] | undefined): (message: Message) => boolean {
+  const last = messages.findLast(({ role }) => role === 'user');
+  const ofPerson = opening && messages.findLast((message) => message.role === 'user' && message.origin === undefined && !message.summary);
+  return (message) =>
+    message === last ||
+    message === ofPerson ||
+    (message.role === 'user' && (message.summary === true || opening?.includes(message.id) === true));
 }
 
 /** Returns the end of the block that begins at `start`: one message, or an answer with the results of its calls. */
@@ -58,7 +79,7 @@ export function endOfBlock(messages: readonly Message[], start: number): number 
 /** Texts this short are not worth cutting. */
 const shortText = 2_000;
 
-/** Halves the longest text repeatedly, in place, until all messages fit or all texts are short. Returns the size then. */
+/** Halves the longest text repeatedly, or clears images and files, in place, until all messages fit or all texts are short. Returns the size then. */
 function cutTexts(messages: Message[], before: number, maxBytes: number): number {
   let bytes = before;
   while (bytes > maxBytes) {
@@ -81,7 +102,11 @@ function cuttableBytes(message: Message): number {
 function cutMessage(message: Message): Message {
   const text = textOf(message.content);
   const short = excerpt(text, Math.ceil(text.length / 2));
-  if (message.role !== 'assistant') return { ...message, content: text === '' ? '[Image or file cleared]' : short };
+  if (message.role !== 'assistant') {
+    // A text that takes little of the message stays whole: half of it might say the opposite.
+    const isText = typeof message.content === 'string' || message.content.every(({ type }) => type === 'text');
+    return { ...message, content: isText ? short : [text, '[Image or file cleared]'].filter(Boolean).join('\n\n') };
+  }
   // The provider's other parts, such as signatures, are not valid for a text that was cut.
   const calls = message.content.filter(({ type }) => type === 'tool-call');
   return { ...message, content: withText(calls, short) };

@@ -1,6 +1,5 @@
 import { type Message, textOf, type UserMessage, withText } from '../message';
 import { cutMiddle, isSummary, type Sizes } from './shorten';
-import { tokensOf } from './tokens';
 
 /** A message that takes more than this share of the room leaves too little of it for everything else. */
 const mostShare = 1 / 2;
@@ -9,10 +8,14 @@ const leftShare = 1 / 4;
 /** Texts this short are not worth cutting. */
 const shortText = 2_000;
 
-/** Whether a message, other than an output of a tool, takes so much of the room that it must be cut if nothing else can be removed. */
+/**
+ * Whether the text of a message, other than an output of a tool, takes so much of the room that it must be cut if nothing else can be removed. Only
+ * text counts, because nothing else is cut: a message that was cut is not long, so a thread that cuts until nothing is long comes to an end.
+ */
 export function isLong(message: Message, { room, charsPerToken }: Sizes, share: number = mostShare): boolean {
   if (message.role === 'tool' || isSummary(message)) return false;
-  return textOf(message.content).length > shortText && tokensOf([message], charsPerToken) > room * share;
+  const { length } = textOf(message.content);
+  return length > shortText && length / charsPerToken > room * share;
 }
 
 /** Leaves out the middle of the texts of a long message. `ref`: where the whole text is stored. Calls, images and files stay. */

@@ -5,8 +5,8 @@ import { isFixed, isSummary } from './shorten';
 
 /**
  * Drops the oldest messages until at most `most` are left. The objective, what the current run began with (`opening`, ids), summaries, the newest
- * answer and everything after it stay. A call and its results are dropped together, and what is left begins with a message of a user. Returns
- * undefined if nothing can be dropped.
+ * answer and everything after it stay. A call and its results are dropped together, and what is left begins with a message of a user: if none would be
+ * left before the newest answer, the last one before it stays. Returns undefined if nothing can be dropped.
  */
 export function slide(
   messages: readonly Message[],
@@ -26,5 +26,8 @@ export function slide(
     else kept.push(...messages.slice(at, end));
     at = end;
   }
-  return left < messages.length ? [...kept, ...messages.slice(newest)] : undefined;
+  const asked = messages.slice(0, Math.max(newest, 0)).findLast(({ role }) => role === 'user');
+  if (kept.length === 0 && asked) kept.push(asked);
+  const result = [...kept, ...messages.slice(Math.max(newest, 0))];
+  return result.length < messages.length ? result : undefined;
 }

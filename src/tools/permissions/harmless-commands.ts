@@ -366,9 +366,14 @@ const editsInPlace = /^-(-in-place|[nErsuz]*i)/;
 function sedsOnly({ options, texts, paths }: Arguments, place?: Place): boolean {
   const scripts = [...texts, ...options.filter(([name]) => name === 'e' || name === 'expression').map(([, value]) => value ?? '')];
   const plain = scripts.length > 0 && scripts.every(isPlainSedScript);
-  const inPlace = options.some(([name]) => editsInPlace.test(name));
-  if (!plain || !inPlace) return plain;
-  return place !== undefined && paths.every((path) => isEditable(path, place));
+  const inPlace = options.filter(([name]) => editsInPlace.test(name));
+  if (!plain || inPlace.length === 0) return plain;
+  // Each file is also copied, to its name with the suffix: `sed -i.json … package` writes `package.json`.
+  const copied = inPlace.map(([name]) => /\.\w+$/.exec(name)?.[0] ?? '');
+  return (
+    place !== undefined &&
+    paths.every((path) => ['', ...copied].every((suffix) => isEditable({ ...path, text: path.text + suffix }, place)))
+  );
 }
 
 function isEditable(path: ShellWord, place: Place): boolean {
