@@ -4,7 +4,7 @@ import type { ToolContext } from '../defining/define-tool';
 import { errorFacts } from '../defining/thrown';
 import { ToolFailure } from '../defining/tool-failure';
 import type { McpConnection } from './connection';
-import type { Credentials } from './credentials';
+import { type Credentials, McpCredentialsError } from './credentials';
 import { resultContent } from './result-content';
 import type { McpSession } from './session';
 
@@ -16,6 +16,7 @@ interface Called {
 
 /** An answer of HTTP that says that the server doesn't know the session, so it has carried out nothing. */
 const unknownSession = 404;
+const refusedCredentials = 401;
 const messageChars = 1_000;
 
 /**
@@ -42,6 +43,14 @@ async function again(
   const { signal } = call[2];
   if (signal.aborted) throw error;
   const message = shortText(credentials.safeMessage(errorFacts(error).message), messageChars);
+  if (error instanceof McpCredentialsError)
+    throw new Error(`There are no credentials for the MCP server '${server}', so the call was not sent: ${message}`);
+  if (statusOf(error) === refusedCredentials) {
+    const renewed = credentials.canRefresh ? ', also after they were renewed' : '';
+    throw new ToolFailure(`Error: The MCP server '${server}' refused the worker's credentials (401)${renewed}: ${message}`, {
+      name: 'McpError',
+    });
+  }
   if (isAnswer(error)) throw new ToolFailure(`Error: The MCP server '${server}' refused the call: ${message}`, { name: 'McpError' });
   await connection.drop(session);
   if (statusOf(error) === unknownSession) return (await connection.session()).call(...call);
@@ -50,10 +59,10 @@ async function again(
   );
 }
 
-/** Whether the server has answered, so that the connection is fine: by an error of the protocol, by a result that is not one, or by 401 or 403. */
+/** Whether the server has answered, so that the connection is fine: by an error of the protocol, by a result that is not one, or by 403. */
 function isAnswer(error: unknown): boolean {
   const { name, code } = error as { name?: unknown; code?: unknown };
-  return name === 'ProtocolError' || answers.includes(code) || [401, 403].includes(statusOf(error) ?? 0);
+  return name === 'ProtocolError' || answers.includes(code) || statusOf(error) === 403;
 }
 
 const answers: unknown[] = ['INVALID_RESULT', 'UNSUPPORTED_RESULT_TYPE', 'CAPABILITY_NOT_SUPPORTED', 'INPUT_REQUIRED_ROUNDS_EXCEEDED'];

@@ -75,7 +75,7 @@ interface ApiCall {
   about: { operation?: string };
 }
 
-/** Authenticates and sends a request, and converts the response. An OAuth token that is rejected is replaced once. */
+/** Authenticates and sends a request, and converts the response. An OAuth token that is rejected is replaced, once a call and once a minute. */
 export async function callApi(
   { what, security, requirements, about }: ApiCall,
   ctx: ToolContext,
@@ -85,8 +85,7 @@ export async function callApi(
     const request = build();
     const { secrets, reject } = await authenticate(request, requirements, security, about, ctx);
     const response = await send(request, what, ctx.signal);
-    if (response.status === 401 && isFirst && reject) {
-      reject();
+    if (response.status === 401 && isFirst && reject?.()) {
       await response.body?.cancel();
       continue;
     }

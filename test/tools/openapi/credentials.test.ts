@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { beginAuthorization, finishAuthorization } from '../../../src/tools/oauth/authorization';
+import type { TokenGrant } from '../../../src/tools/oauth/grant';
+import { TokenCache } from '../../../src/tools/oauth/token-cache';
 import type { Credential, CredentialRequest } from '../../../src/tools/openapi/credentials';
-import { beginAuthorization, finishAuthorization } from '../../../src/tools/openapi/oauth-authorization';
-import { TokenCache, type TokenGrant } from '../../../src/tools/openapi/oauth-tokens';
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
 import { run, told } from '../tool-host';
 import { type ApiServer, json, startApi, stopServers } from './echo-server';
