@@ -51,6 +51,8 @@ export { beginAuthorization, finishAuthorization } from './oauth/authorization';
 export type { FolderTokenStoreOptions } from './oauth/folder-token-store';
 export { folderTokenStore } from './oauth/folder-token-store';
 export type { OAuthTokens, TokenGrant, TokenStorage } from './oauth/grant';
+export type { OAuth } from './oauth/oauth';
+export { oauth } from './oauth/oauth';
 export type { StoredTokens, TokenStore } from './oauth/token-store';
 export { tokenKey } from './oauth/token-store';
 export type { Credential, CredentialRequest, Credentials, SecurityScheme } from './openapi/credentials';

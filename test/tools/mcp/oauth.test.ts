@@ -1,8 +1,3 @@
-import type { ServerResponse } from 'node:http';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
-import { z } from 'zod';
 import { bounds } from '../../../src/core/bounds';
 import { createToolbox } from '../../../src/tools';
 import type { McpUrl } from '../../../src/tools/mcp/options';
@@ -10,6 +5,7 @@ import type { TokenGrant } from '../../../src/tools/oauth/grant';
 import { type ApiServer, json, startApi, stopServers } from '../openapi/echo-server';
 import { callOf, hostWith } from '../tool-host';
 import { endHosts, mcpHost } from './mcp-host';
+import { startRepeating, stopRepeating } from './repeating-server';
 
 let oauth: ApiServer;
 let issued = 0;
@@ -20,10 +16,9 @@ beforeEach(() => {
   oauth.received = [];
   giveTokens();
 });
-const running: Server[] = [];
 afterEach(async () => {
   await endHosts();
-  for (const server of running.splice(0)) server.close().closeAllConnections();
+  stopRepeating();
 });
 afterAll(stopServers);
 
@@ -43,54 +38,12 @@ const grant = (more: Partial<TokenGrant> = {}): TokenGrant => ({
   ...more,
 });
 
-interface Scripted {
-  url: string;
-  /** The tokens of all requests, in order, without repetitions in a row. */
-  tokens: string[];
-  requests: number;
-  refuses: (token: string) => boolean;
-}
-
-async function startServer(): Promise<Scripted> {
-  const scripted: Scripted = { url: '', tokens: [], requests: 0, refuses: () => false };
-  const handle = createMcpHandler(() => {
-    const server = new McpServer({ name: 'scripted', version: '1' });
-    const tell = (text: string) => ({ content: [{ type: 'text' as const, text }] });
-    server.registerTool('leak', { description: 'Repeats.', inputSchema: z.object({}), annotations: { readOnlyHint: true } }, () =>
-      tell(`you sent ${scripted.tokens.at(-1)}`),
-    );
-    return server;
-  });
-  const http = createServer(async (request: IncomingMessage, response: ServerResponse) => {
-    const token = (request.headers.authorization ?? 'none').replace('Bearer ', '');
-    scripted.requests += 1;
-    if (scripted.tokens.at(-1) !== token) scripted.tokens.push(token);
-    if (scripted.refuses(token)) return void response.writeHead(401).end(`not ${request.headers.authorization}`);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const answer = await handle.fetch(
-      new Request(`http://127.0.0.1${request.url}`, {
-        method: request.method ?? 'GET',
-        headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
-        ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
-      }),
-    );
-    response.writeHead(answer.status, Object.fromEntries(answer.headers));
-    for await (const chunk of answer.body ?? []) response.write(chunk);
-    response.end();
-  });
-  await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));
-  running.push(http);
-  scripted.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  return scripted;
-}
-
 describe('an MCP server with OAuth', () => {
   test.each<[string, (given: TokenGrant) => McpUrl['credentials']]>([
     ['as it is', (given) => given],
     ['from a function', (given) => () => given],
   ])('gets the access token of a grant that is given %s, which no result repeats', async (_, credentialsOf) => {
-    const server = await startServer();
+    const server = await startRepeating();
     const { told, warnings } = mcpHost({ web: { url: server.url, credentials: credentialsOf(grant())! } });
     await told('web__leak');
     expect(await told('web__leak')).toBe('you sent [credential]');
@@ -100,7 +53,7 @@ describe('an MCP server with OAuth', () => {
   });
 
   test('a token that is about to expire is replaced before the next request', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     // Half of its life is over after half a second.
     giveTokens({ expires_in: 1 });
     const { told } = mcpHost({ web: { url: server.url, credentials: grant() } });
@@ -114,7 +67,7 @@ describe('an MCP server with OAuth', () => {
   });
 
   test('concurrent calls whose token is refused share one new token', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const { told } = mcpHost({ web: { url: server.url, credentials: grant() } });
     await told('web__leak');
     const [old] = server.tokens;
@@ -129,7 +82,7 @@ describe('an MCP server with OAuth', () => {
   ])(
     'a server that refuses every token of %s: the call fails, and tokens are renewed once, also by later calls',
     async (_, credentialsOf) => {
-      const server = await startServer();
+      const server = await startRepeating();
       const { told, call } = mcpHost({ web: { url: server.url, credentials: credentialsOf(grant())! } });
       await told('web__leak');
       server.refuses = () => true;
@@ -146,7 +99,7 @@ describe('an MCP server with OAuth', () => {
   );
 
   test('a server that refuses all headers of a function: it is asked for others once, also by later calls', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const constant = { authorization: 'Bearer planted-constant-secret' };
     let asked = 0;
     const credentials = () => {
@@ -166,7 +119,7 @@ describe('an MCP server with OAuth', () => {
   });
 
   test('an OAuth server that gives no token: the call was not sent, and says why without secrets', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const { told, call } = mcpHost({ web: { url: server.url, credentials: grant({ secretIn: 'body' }) } });
     await told('web__leak');
     const [old] = server.tokens;
@@ -181,7 +134,7 @@ describe('an MCP server with OAuth', () => {
   });
 
   test('the first connection fails with the same words, and the model gets a tool that tries again', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     oauth.answer = (_, response) => json(response, 400, { error: 'invalid_client' });
     const { names, told, warnings } = mcpHost({ web: { url: server.url, credentials: grant() } });
     expect(await names()).toEqual(['web__connect']);
@@ -204,7 +157,7 @@ describe('an MCP server with users', () => {
     (await (await toolsOf(host, threadId)).execute(callOf('web__leak', {}), hostWith({}))).outcome.content;
 
   test('each user has a connection and a token of their own', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const host = mcpHost({ web: { url: server.url, user, credentials: perUser() } });
     for (const name of ['user-ann', 'user-bob', 'user-ann']) {
       expect(await call(host, name)).toBe('you sent [credential]');
@@ -214,7 +167,7 @@ describe('an MCP server with users', () => {
   });
 
   test('a thread without a user has no tools of the server, and its calls are not sent', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const host = mcpHost({ web: { url: server.url, user, credentials: perUser() } });
     expect(await host.names()).toEqual([]);
     expect(await call(host, 'thread-1')).toContain("The MCP server 'web' has no user for this thread. The call was not carried out.");
@@ -222,7 +175,7 @@ describe('an MCP server with users', () => {
   });
 
   test('a function that throws leaves the tools out, and is reported once, without its message', async () => {
-    const server = await startServer();
+    const server = await startRepeating();
     const failing = () => {
       throw new RangeError('planted-in-a-message');
     };
@@ -231,14 +184,16 @@ describe('an MCP server with users', () => {
     expect(warnings).toEqual(["The tools of the MCP server 'web' are left out: its function user threw RangeError."]);
   });
 
-  test('more users than connections may stay open: the oldest is opened again, and no call of it fails', async () => {
-    const server = await startServer();
+  test('more users than connections may stay open: the oldest is forgotten, and no call of it fails', async () => {
+    const server = await startRepeating();
     const host = mcpHost({ web: { url: server.url, user, credentials: perUser() } });
     const held = await toolsOf(host, 'user-0');
-    for (let at = 1; at <= bounds.mcpUsers; at++) await call(host, `user-${at}`);
+    const others = Array.from({ length: bounds.mcpUsers }, (_, at) => `user-${at + 1}`);
+    expect(new Set(await Promise.all(others.map((name) => call(host, name))))).toEqual(new Set(['you sent [credential]']));
     expect((await held.execute(callOf('web__leak', {}), hostWith({}))).outcome.content).toBe('you sent [credential]');
     expect(await call(host, 'user-0')).toBe('you sent [credential]');
-    expect(server.tokens.at(-1)).toContain('planted-user-0-');
+    const lists = (name: string) => server.listed.filter((token) => token.startsWith(`planted-${name}-`)).length;
+    expect([lists('user-0'), lists(others.at(-1) ?? '')]).toEqual([2, 1]);
   });
 
   test('options that contradict each other are refused', () => {
