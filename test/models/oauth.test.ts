@@ -84,7 +84,7 @@ async function failureOf(provider: ModelProvider): Promise<ModelFailure> {
   return failure as ModelFailure;
 }
 
-describe.each(names)('[A218] %s with OAuth', (provider) => {
+describe.each(names)('[A218] a model provider with OAuth: %s', (provider) => {
   beforeEach(() => {
     name = provider;
   });

@@ -35,14 +35,14 @@ const staleMs = 5_000;
 export async function lockFile(file: string): Promise<() => Promise<void>> {
   const lock = join(dirname(file), `.${basename(file)}.lock`);
   const handle = await takeLock(lock);
+  const { ino } = await handle.stat({ bigint: true });
   const touching = setInterval(() => {
     const now = new Date();
     handle.utimes(now, now).catch(() => undefined);
   }, touchMs).unref();
   return async () => {
     clearInterval(touching);
-    const { ino } = await handle.stat({ bigint: true });
-    await handle.close();
+    await handle.close().catch(() => undefined);
     // It may be another's by now.
     const found = await lstat(lock, { bigint: true }).catch(() => undefined);
     if (found?.ino === ino) await unlink(lock).catch(() => undefined);

@@ -5,6 +5,8 @@ import { requestTokens, TokenError } from './request-tokens';
 import { type StoredTokens, storeProblem, tokenKey, toStore } from './token-store';
 
 const maxCached = 1_000;
+/** When a store is read again for a token that has no known end and can't be renewed. */
+const lookAgainMs = 300_000;
 /** A token that replaced a refused one is not replaced within this time: the server then refuses for another reason. */
 const refusedAgainMs = 60_000;
 
@@ -72,11 +74,14 @@ export class TokenCache {
   async #renewed(key: string, owner: string, grant: TokenGrant): Promise<StoredTokens> {
     const { storage, scopes = [], onTokens } = grant;
     const stored = this.#newest.get(owner) ?? (storage && (await read(storage)));
-    if (stored && this.#isUsable(key, stored, scopes)) {
-      if (this.#newest.has(owner)) await this.#save(owner, stored, storage);
-      return stored;
+    const ways = waysOf(grant, stored?.refreshToken);
+    const usable = stored && this.#usable(key, stored, scopes, ways.length > 0);
+    if (usable) {
+      if (this.#newest.has(owner)) await this.#save(owner, usable, storage);
+      return usable;
     }
-    const given = await this.#request(grant, stored?.refreshToken);
+    if (ways.length === 0) throw new TokenError(`This user has not authorized '${storage?.connector}', or not any more.`, false);
+    const given = await this.#firstOf(ways, grant);
     const tokens = toStore({ ...(stored?.refreshToken && { refreshToken: stored.refreshToken }), ...given }, scopes, this.now());
     // First in memory: the old refresh token may be invalid now.
     keep(this.#newest, owner, tokens);
@@ -85,8 +90,12 @@ export class TokenCache {
     return tokens;
   }
 
-  #isUsable(key: string, { accessToken, scope, renewAt }: StoredTokens, scopes: readonly string[]): boolean {
-    return scope === scopes.join(' ') && this.now() < renewAt && accessToken !== this.#refused.get(key)?.accessToken;
+  /** Returns the tokens if their access token can be used. One that can't be renewed is used as long as it is valid. */
+  #usable(key: string, tokens: StoredTokens, scopes: readonly string[], canRenew: boolean): StoredTokens | undefined {
+    const { accessToken, scope, renewAt, expiresAt = this.now() + lookAgainMs } = tokens;
+    if (scope !== scopes.join(' ') || accessToken === this.#refused.get(key)?.accessToken) return undefined;
+    if (this.now() < renewAt) return tokens;
+    return canRenew || expiresAt <= this.now() ? undefined : { ...tokens, renewAt: expiresAt };
   }
 
   async #save(owner: string, tokens: StoredTokens, storage: TokenStorage | undefined): Promise<void> {
@@ -95,15 +104,6 @@ export class TokenCache {
       throw new TokenError(`The OAuth tokens of '${storage.connector}' can't be stored: ${storeProblem(error)}`, true);
     });
     this.#newest.delete(owner);
-  }
-
-  async #request(grant: TokenGrant, newest: string | undefined): Promise<OAuthTokens> {
-    const { refreshToken: first, storage } = grant;
-    // The client's own rights never replace those of a user.
-    const isUser = first !== undefined || storage?.user !== undefined;
-    const ways = isUser ? [newest, first].filter((token) => token !== undefined) : [newest, undefined];
-    if (ways.length === 0) throw new TokenError(`This user has not authorized '${storage?.connector}', or not any more.`, false);
-    return this.#firstOf([...new Set(ways)], grant);
   }
 
   /** Tries refresh tokens until one is valid; undefined stands for the client's own rights. */
@@ -120,6 +120,12 @@ export class TokenCache {
 
 /** The tokens of this process. */
 export const tokens = new TokenCache();
+
+/** Refresh tokens that may be valid, and undefined for the client's own rights, which never replace those of a user. */
+function waysOf({ refreshToken: first, storage }: TokenGrant, newest: string | undefined): (string | undefined)[] {
+  const isUser = first !== undefined || storage?.user !== undefined;
+  return [...new Set(isUser ? [newest, first].filter((token) => token !== undefined) : [newest, undefined])];
+}
 
 function fieldsOf({ scopes = [] }: TokenGrant, refreshToken: string | undefined): Record<string, string> {
   return {

@@ -81,9 +81,11 @@ export async function callApi(
   ctx: ToolContext,
   build: () => ApiRequest,
 ): Promise<unknown> {
+  const secrets: string[] = [];
   for (let isFirst = true; ; isFirst = false) {
     const request = build();
-    const { secrets, reject } = await authenticate(request, requirements, security, about, ctx);
+    const { secrets: added, reject } = await authenticate(request, requirements, security, about, ctx);
+    secrets.push(...added);
     const response = await send(request, what, ctx.signal);
     if (response.status === 401 && isFirst && reject?.()) {
       await response.body?.cancel();

@@ -224,6 +224,25 @@ describe('[A217] stored OAuth tokens', () => {
     expect(await later().get(grantOf(store, 'ann', { refreshToken: 'planted-refresh-ann-new' }))).toBe('planted-access-ann-2');
   });
 
+  test('that can not be renewed are used until they expire or are refused', async () => {
+    const { store } = await newStore();
+    const name = tokenKey({ connector: 'mail', user: 'ann' });
+    const grant = grantOf(store, 'ann');
+    await store.set(name, { accessToken: 'planted-for-ever', scope: '', renewAt: 1_000 });
+    let now = Date.now();
+    const cache = new TokenCache(() => now);
+    expect(await cache.get(grant)).toBe('planted-for-ever');
+    now += 3_600_000;
+    expect(await cache.get(grant)).toBe('planted-for-ever');
+    expect(cache.forget(grant, 'planted-for-ever')).toBe(true);
+    await expect(cache.get(grant)).rejects.toThrow('has not authorized');
+    await store.set(name, { accessToken: 'planted-short', scope: '', renewAt: now - 1_000, expiresAt: now + 1_000 });
+    expect(await cache.get(grant)).toBe('planted-short');
+    now += 1_001;
+    await expect(cache.get(grant)).rejects.toThrow('has not authorized');
+    expect(oauth.received).toEqual([]);
+  });
+
   test('can be deleted; then the user has to authorize the connector again', async () => {
     const { folder, store } = await newStore();
     await authorize(store, 'ann');
