@@ -38,7 +38,8 @@ beforeAll(async () => {
     received.push(request.headers);
     const authorization = request.headers.authorization ?? 'none';
     request.resume().once('end', () => {
-      if (refuses(authorization)) return json(response, 401, { error: { message: `wrong: ${authorization.slice('Bearer '.length)}`, code: 401 } });
+      if (refuses(authorization))
+        return json(response, 401, { error: { message: `wrong: ${authorization.slice('Bearer '.length)}`, code: 401 } });
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const event of streams[name](1, true)) {
         const type = (event as { type?: string }).type;
