@@ -12,6 +12,8 @@ interface Called {
   server: string;
   connection: McpConnection;
   credentials: Credentials;
+  /** The call was repeated already. */
+  isRepeated?: boolean;
 }
 
 /** An answer of HTTP that says that the server doesn't know the session, so it has carried out nothing. */
@@ -33,13 +35,14 @@ export async function callTool(called: Called, tool: McpTool, args: Record<strin
   return content;
 }
 
-/** Repeats the call if the server has forgotten the session. Otherwise throws what the model is told. */
+/** Repeats the call, once, if the server has forgotten the session. Otherwise throws what the model is told. */
 async function again(
-  { server, connection, credentials }: Called,
+  called: Called,
   session: McpSession,
   error: unknown,
   ...call: Parameters<McpSession['call']>
-) {
+): ReturnType<McpSession['call']> {
+  const { server, connection, credentials, isRepeated = false } = called;
   const { signal } = call[2];
   if (signal.aborted) throw error;
   const message = shortText(credentials.safeMessage(errorFacts(error).message), messageChars);
@@ -53,7 +56,10 @@ async function again(
   }
   if (isAnswer(error)) throw new ToolFailure(`Error: The MCP server '${server}' refused the call: ${message}`, { name: 'McpError' });
   await connection.drop(session);
-  if (statusOf(error) === unknownSession) return (await connection.session()).call(...call);
+  if (statusOf(error) === unknownSession && !isRepeated) {
+    const another = await connection.session();
+    return another.call(...call).catch((failure: unknown) => again({ ...called, isRepeated: true }, another, failure, ...call));
+  }
   throw new Error(
     `The connection to the MCP server '${server}' was lost during the call, which may have been carried out or not: ${message}`,
   );

@@ -118,6 +118,23 @@ describe('an MCP server with OAuth', () => {
     expect(server.requests - before).toBe(5);
   });
 
+  test.each([
+    ['refuses the token', [404, 401, 401], "refused the worker's credentials (401), also after they were renewed: "],
+    ['forgets that one, too', [404, 404], 'was lost during the call'],
+    ['fails', [404, 500], 'was lost during the call'],
+  ])('a server that forgets its session, and then %s: no error repeats the token', async (_, statuses, words) => {
+    const server = await startRepeating();
+    const { told, call } = mcpHost({ web: { url: server.url, credentials: grant(), rules: { leak: { effect: 'once' } } } });
+    await told('web__leak');
+    const left = [...statuses];
+    server.failsWith = () => left.shift();
+    const text = JSON.stringify((await call('web__leak')).outcome);
+    expect(left).toEqual([]);
+    expect(text).toContain(words);
+    expect(text).toContain('[credential]');
+    expect(text).not.toContain('planted-');
+  });
+
   test('an OAuth server that gives no token: the call was not sent, and says why without secrets', async () => {
     const server = await startRepeating();
     const { told, call } = mcpHost({ web: { url: server.url, credentials: grant({ secretIn: 'body' }) } });

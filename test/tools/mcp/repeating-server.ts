@@ -19,11 +19,21 @@ export interface Repeating {
   /** Calls of `leak`. */
   answered: number;
   refuses: (token: string) => boolean;
+  /** The status of an answer to a call, which repeats the token; undefined for a proper answer. */
+  failsWith: () => number | undefined;
 }
 
 /** A server over HTTP, made with the official SDK, whose tool `leak` repeats the access token that it got. */
 export async function startRepeating(): Promise<Repeating> {
-  const repeating: Repeating = { url: '', tokens: [], requests: 0, listed: [], answered: 0, refuses: () => false };
+  const repeating: Repeating = {
+    url: '',
+    tokens: [],
+    requests: 0,
+    listed: [],
+    answered: 0,
+    refuses: () => false,
+    failsWith: () => undefined,
+  };
   const handle = createMcpHandler(() => {
     const server = new McpServer({ name: 'repeating', version: '1' });
     const tell = (text: string) => ({ content: [{ type: 'text' as const, text }] });
@@ -41,6 +51,8 @@ export async function startRepeating(): Promise<Repeating> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     if (Buffer.concat(chunks).includes('"tools/list"')) repeating.listed.push(token);
+    const failure = Buffer.concat(chunks).includes('"tools/call"') ? repeating.failsWith() : undefined;
+    if (failure !== undefined) return void response.writeHead(failure).end(`not ${request.headers.authorization}`);
     const answer = await handle.fetch(
       new Request(`http://127.0.0.1${request.url}`, {
         method: request.method ?? 'GET',
