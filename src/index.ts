@@ -40,6 +40,7 @@ export { type OpenAiOptions, openAi } from './models/openai/client';
 export { type OpenAiResponsesOptions, openAiResponses } from './models/openai-responses/client';
 export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';
+export type { ModelCredentials, TokenSource } from './models/wire/access';
 export * from './projections';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';
 export {
@@ -60,8 +61,10 @@ export {
   createWebFetch,
   defineTool,
   editFile,
+  type FolderTokenStoreOptions,
   filePermissionStore,
   finishAuthorization,
+  folderTokenStore,
   type GroupOptions,
   globFiles,
   grepFiles,
@@ -76,8 +79,11 @@ export {
   type McpToolsOptions,
   type McpUrl,
   mcpTools,
+  type OAuth,
+  type OAuthTokens,
   type OpenApiOptions,
   type OpenApiTools,
+  oauth,
   openApiTools,
   type PermissionStore,
   type Permissions,
@@ -85,9 +91,13 @@ export {
   type ProbeRequest,
   projectInstructions,
   readFile,
+  type StoredTokens,
   searchSkills,
   skillInstructions,
   suspend,
+  type TokenGrant,
+  type TokenStorage,
+  type TokenStore,
   type Tool,
   type ToolContext,
   ToolFailure,
@@ -96,6 +106,7 @@ export {
   type ToolProviderDefinition,
   type Toolset,
   threadWorkspace,
+  tokenKey,
   updatePlan,
   viewImage,
   type WebFetchArguments,

@@ -62,6 +62,8 @@ export const bounds = {
   mcpOpenAnswers: 100,
   /** Tools of one MCP server that are offered, and pages of its list that are read. */
   mcpTools: 250,
+  /** Users of a server whose connections one worker keeps open. */
+  mcpUsers: 100,
   mcpListPages: 100,
   /** The description of such a tool, and the JSON Schema of its arguments. */
   mcpDescriptionChars: 4_000,

@@ -20,7 +20,7 @@ export const thought = (turn: number) => `thinking of ${turn}.`;
 export const said = (turn: number) => `I note ${turn}.`;
 
 /** The events of an answer: reasoning, text, and a call of `note`; the last answer is only text. */
-const streams: Record<Vendor, (turn: number, isLast: boolean) => unknown[]> = {
+export const streams: Record<Vendor, (turn: number, isLast: boolean) => unknown[]> = {
   openai: (turn, isLast) => chatStream('openai', turn, isLast),
   compat: (turn, isLast) => chatStream('compat', turn, isLast),
   'openai-responses'(turn, isLast) {

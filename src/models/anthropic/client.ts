@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { ModelFailure, type ModelProvider } from '../model';
+import { accessOf, type ModelCredentials } from '../wire/access';
 import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
-import { secretsOf } from '../wire/secrets';
 import { thinkingFields, traitsOf } from './model-traits';
 import { betasOf, encodeRequest } from './request';
 import { foldStream } from './stream';
@@ -10,6 +10,8 @@ import { foldStream } from './stream';
 export interface AnthropicOptions extends Patience {
   /** Required only for Anthropic's own address. */
   apiKey?: string;
+  /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
+  credentials?: ModelCredentials;
   /** Default `https://api.anthropic.com`. Any server that speaks the Messages API; without `/v1`. */
   baseUrl?: string;
   /** Sent with every request, such as `anthropic-beta`. */
@@ -40,14 +42,17 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
       signal.throwIfAborted();
       ready ??= connect(options);
       const { client, host } = ready;
+      const { callee, send } = accessOf(options, { host, model: request.model, variables });
       return callOverWire(signal, {
         ...options,
-        callee: { host, model: request.model, secrets: secretsOf(options), variables },
+        callee,
         fold: foldStream(onDelta),
         send(line) {
           const body = encodeRequest(request, { caching: options.caching ?? true });
           const headers = { 'content-type': 'application/json', ...betasOf(request, betaIn(options.headers)) };
-          return client.post('/v1/messages', { body, headers, stream: true, signal: line }).asResponse();
+          return send(line, (authorization) =>
+            client.post('/v1/messages', { body, headers: { ...headers, ...authorization }, stream: true, signal: line }).asResponse(),
+          );
         },
       });
     },
@@ -65,14 +70,15 @@ function connect(options: AnthropicOptions): { client: Anthropic; host: string }
     throw new ModelFailure('bad-request', `The base URL of Anthropic is not an http(s) URL. Check ${variables.baseUrl}.`);
   }
   const { host, hostname } = new URL(baseURL);
-  if (hostname === new URL(ownAddress).hostname && !options.apiKey) {
+  if (hostname === new URL(ownAddress).hostname && !options.apiKey && !options.credentials) {
     throw new ModelFailure('auth', `There is no API key for ${host}. Set ${variables.key}.`);
   }
   // The SDK would take missing options from the environment, and would log.
   const client = new Anthropic({
     baseURL,
-    apiKey: options.apiKey || 'no-key',
-    authToken: null,
+    // With credentials, each request has a token of its own.
+    apiKey: options.credentials ? null : options.apiKey || 'no-key',
+    authToken: options.credentials ? 'no-token' : null,
     defaultHeaders: options.headers,
     logLevel: 'off',
     maxRetries: 0,

@@ -1,8 +1,8 @@
 import { wellFormed } from '../../core/text';
 import { ModelFailure, type ModelProvider } from '../model';
+import { accessOf, type ModelCredentials } from '../wire/access';
 import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
-import { secretsOf } from '../wire/secrets';
 import { troubleOf } from './errors';
 import { traitsOf } from './model-traits';
 import { encodeRequest } from './request';
@@ -11,6 +11,8 @@ import { foldStream } from './stream';
 export interface GoogleOptions extends Patience {
   /** Required only for Google's own address. */
   apiKey?: string;
+  /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
+  credentials?: ModelCredentials;
   /** Any server that speaks the Gemini API. Default `https://generativelanguage.googleapis.com`. Without a version, `/v1beta` is added. */
   baseUrl?: string;
   /** Sent with every request. */
@@ -31,29 +33,32 @@ export function google(options: GoogleOptions = {}): ModelProvider {
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       const base = baseOf(options);
+      const { callee, send } = accessOf(options, { host: base.host, model: request.model, variables });
       return callOverWire(signal, {
         ...options,
-        callee: { host: base.host, model: request.model, secrets: secretsOf(options), variables },
+        callee,
         fold: foldStream(onDelta),
         async send(line) {
           const body = encodeRequest(request);
-          const init = { method: 'POST', headers: headersOf(options), body, signal: line };
-          const response = await fetchWithErrorObject(addressOf(base, request.model), init);
-          if (!response.ok) throw await troubleOf(response);
-          return response;
+          return send(line, async (authorization) => {
+            const init = { method: 'POST', headers: headersOf(options, authorization), body, signal: line };
+            const response = await fetchWithErrorObject(addressOf(base, request.model), init);
+            if (!response.ok) throw await troubleOf(response);
+            return response;
+          });
         },
       });
     },
   };
 }
 
-function baseOf({ baseUrl, apiKey }: GoogleOptions): URL {
+function baseOf({ baseUrl, apiKey, credentials }: GoogleOptions): URL {
   const given = baseUrl || ownAddress;
   if (!URL.canParse(given) || !/^https?:/i.test(given)) {
     throw new ModelFailure('bad-request', `The base URL of Google is not an http(s) URL. Check ${variables.baseUrl}.`);
   }
   const base = new URL(given);
-  if (base.hostname === new URL(ownAddress).hostname && !apiKey) {
+  if (base.hostname === new URL(ownAddress).hostname && !apiKey && !credentials) {
     throw new ModelFailure('auth', `There is no API key for ${base.host}. Set ${variables.key}.`);
   }
   return base;
@@ -70,8 +75,8 @@ function addressOf(base: URL, model: string): URL {
   return address;
 }
 
-function headersOf({ apiKey, headers = {} }: GoogleOptions): Headers {
-  const all = new Headers({ 'content-type': 'application/json', ...(apiKey && { 'x-goog-api-key': apiKey }) });
-  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+function headersOf({ apiKey, credentials, headers = {} }: GoogleOptions, authorization: Record<string, string>): Headers {
+  const all = new Headers({ 'content-type': 'application/json', ...(apiKey && !credentials && { 'x-goog-api-key': apiKey }) });
+  for (const [name, value] of Object.entries({ ...headers, ...authorization })) all.set(name, value);
   return all;
 }

@@ -1,7 +1,7 @@
 import type { ModelProvider } from '../model';
 import { type Connection, connect, type OpenAiOptions, variables } from '../openai/client';
+import { accessOf } from '../wire/access';
 import { callOverWire } from '../wire/call';
-import { secretsOf } from '../wire/secrets';
 import { encodeRequest } from './request';
 import { foldStream } from './stream';
 
@@ -26,13 +26,17 @@ export function openAiResponses(options: OpenAiResponsesOptions = {}): ModelProv
       ready ??= connect(options);
       const { client, host } = ready;
       const toolNames = request.tools.map(({ name }) => name);
+      const { callee, send } = accessOf(options, { host, model: request.model, variables });
       return callOverWire(signal, {
         ...options,
-        callee: { host, model: request.model, secrets: secretsOf(options), variables },
+        callee,
         fold: foldStream(toolNames, onDelta),
         send(line) {
           const headers = { 'content-type': 'application/json' };
-          return client.post('/responses', { body: encodeRequest(request), headers, stream: true, signal: line }).asResponse();
+          const body = encodeRequest(request);
+          return send(line, (authorization) =>
+            client.post('/responses', { body, headers: { ...headers, ...authorization }, stream: true, signal: line }).asResponse(),
+          );
         },
       });
     },

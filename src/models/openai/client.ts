@@ -1,14 +1,16 @@
 import OpenAI from 'openai';
 import { ModelFailure, type ModelProvider } from '../model';
+import { accessOf, type ModelCredentials } from '../wire/access';
 import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
-import { secretsOf } from '../wire/secrets';
 import { encodeRequest } from './request';
 import { foldStream } from './stream';
 
 export interface OpenAiOptions extends Patience {
   /** Required only for OpenAI's own address. */
   apiKey?: string;
+  /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
+  credentials?: ModelCredentials;
   /** Default `https://api.openai.com/v1`. Any server that speaks Chat Completions; usually ends in `/v1`. */
   baseUrl?: string;
   organization?: string;
@@ -32,14 +34,17 @@ export function openAi(options: OpenAiOptions = {}): ModelProvider {
       ready ??= connect(options);
       const { client, host, isOpenAi } = ready;
       const toolNames = request.tools.map(({ name }) => name);
+      const { callee, send } = accessOf(options, { host, model: request.model, variables });
       return callOverWire(signal, {
         ...options,
-        callee: { host, model: request.model, secrets: secretsOf(options), variables },
+        callee,
         fold: foldStream(toolNames, onDelta),
         send(line) {
           const body = encodeRequest(request, isOpenAi ? 'openai' : 'compatible');
           const headers = { 'content-type': 'application/json' };
-          return client.post('/chat/completions', { body, headers, stream: true, signal: line }).asResponse();
+          return send(line, (authorization) =>
+            client.post('/chat/completions', { body, headers: { ...headers, ...authorization }, stream: true, signal: line }).asResponse(),
+          );
         },
       });
     },
@@ -59,7 +64,7 @@ export function connect(options: OpenAiOptions): Connection {
   }
   const { host, hostname } = new URL(baseURL);
   const isOpenAi = hostname === 'api.openai.com' || hostname.endsWith('.api.openai.com');
-  if (isOpenAi && !options.apiKey) {
+  if (isOpenAi && !options.apiKey && !options.credentials) {
     throw new ModelFailure(
       'auth',
       `There is no API key for ${host}. Set OPENAI_API_KEY, or OPENAI_BASE_URL to the address of a compatible server, which may need no key.`,

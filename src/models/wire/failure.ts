@@ -32,6 +32,8 @@ export interface Callee {
   host: string;
   model: string;
   secrets: readonly string[];
+  /** It gets an access token of the option `credentials` instead of a key. */
+  usesToken?: boolean;
   /** The environment variables that error messages refer to. */
   variables: { key: string; baseUrl: string };
 }
@@ -109,6 +111,9 @@ const remedies: Partial<Record<FailureKind, (variables: Callee['variables']) => 
   'not-found': ({ baseUrl }) => `Check the name of the model and ${baseUrl}.`,
 };
 
+/** The same for a provider with `credentials`. */
+const refusedToken = { said: 'refused the access token', remedy: "Check the provider's credentials." };
+
 const longest = 500;
 
 export function toFailure(error: unknown, callee: Callee, now: number): ModelFailure {
@@ -118,8 +123,9 @@ export function toFailure(error: unknown, callee: Callee, now: number): ModelFai
   const code = facts.code ? safeWords(facts.code, callee.secrets, 80) : undefined;
   const label = [status, code].filter(Boolean).join(', ');
   const words = facts.words ? `: ${safeWords(facts.words, callee.secrets, 300)}` : '';
-  const sentence = `The model provider at ${callee.host} ${said[kind](callee.model)}${label ? ` (${label})` : ''}${words}`;
-  const remedy = remedies[kind]?.(callee.variables);
+  const refused = kind === 'auth' && callee.usesToken ? refusedToken : undefined;
+  const sentence = `The model provider at ${callee.host} ${refused?.said ?? said[kind](callee.model)}${label ? ` (${label})` : ''}${words}`;
+  const remedy = refused?.remedy ?? remedies[kind]?.(callee.variables);
   const message = remedy ? `${sentence.replace(/[.\s]*$/, '.')} ${remedy}` : sentence;
   const waitMs = isRetryable(kind) ? (facts.retryAfterMs ?? retryAfterMs(facts.headers, now)) : undefined;
   return new ModelFailure(kind, safeWords(message, callee.secrets, longest), {

@@ -1,20 +1,25 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
-import type { Credentials } from './credentials';
+import type { Credentials, Sent } from './credentials';
 import { ValueCount } from './value-count';
 
 /**
- * `fetch` that sends the credentials, refreshes them once if the server refuses them (401), and reads no more than a bounded answer. `onExcess`: an
+ * `fetch` that sends the credentials, replaces them once if the server refuses them (401), and reads no more than a bounded answer. `onExcess`: an
  * answer exceeds a limit.
  */
 export function httpFetch(credentials: Credentials, onExcess: (why: string) => void): FetchLike {
-  const bounded = (response: Response) => boundedResponse(response, onExcess);
   return async (url, init) => {
+    const send = async (sent: Sent) => {
+      const response = await fetch(url, withHeaders(init, sent.headers));
+      if (response.status !== 401) credentials.accepted(sent);
+      return response;
+    };
     const sent = await credentials.headers();
-    const response = await fetch(url, withHeaders(init, sent));
-    if (response.status !== 401 || !credentials.canRefresh) return bounded(response);
+    const response = await send(sent);
+    const other = response.status === 401 ? await credentials.instead(sent) : undefined;
+    if (!other) return boundedResponse(response, onExcess);
     await response.body?.cancel();
-    return bounded(await fetch(url, withHeaders(init, await credentials.refreshed(sent))));
+    return boundedResponse(await send(other), onExcess);
   };
 }
 

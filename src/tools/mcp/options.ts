@@ -3,6 +3,7 @@ import type { PlainEffect } from '../../core/tool';
 import type { Environment } from '../built-in/shell-environment';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
 import { longestTimeoutMs } from '../defining/define-tool';
+import { isGrant, type TokenGrant } from '../oauth/grant';
 
 /** What you decide about a tool, instead of the server. */
 export interface McpToolRules {
@@ -41,15 +42,32 @@ export interface McpProcess extends McpServerCommon {
 /** A server that is reached over streamable HTTP. */
 export interface McpUrl extends McpServerCommon {
   url: string | URL;
-  /** Headers that authenticate requests. They stay on the worker. */
+  /** What authenticates requests. It stays on the worker. */
   credentials?: McpCredentials;
+  /**
+   * Names the user of a thread. Each user then has a connection, a list of tools and credentials of their own. A thread of which it returns undefined
+   * gets no tools of the server. Default: all threads of the worker share one connection.
+   */
+  user?: McpUser;
 }
 
 /**
- * Returns headers, such as `{ authorization: 'Bearer …' }`, which are kept and sent with every request. Called again, with `refresh: true`, when
- * the server answers with 401; the request is then repeated once.
+ * How to get an OAuth token, which is renewed before it expires; or a function that returns that, or headers such as `{ authorization: 'Bearer …' }`,
+ * which are kept and sent with every request. The function is called again, with `refresh: true`, when the server answers with 401; the request is then
+ * repeated once.
  */
-export type McpCredentials = (ctx: { refresh: boolean }) => Record<string, string> | Promise<Record<string, string>>;
+export type McpCredentials = TokenGrant | ((ctx: McpCredentialsRequest) => McpCredential | Promise<McpCredential>);
+
+type McpCredential = Record<string, string> | TokenGrant;
+
+export interface McpCredentialsRequest {
+  /** The server has refused what was returned before. */
+  refresh: boolean;
+  /** The user that the server's option `user` named; empty without that option. */
+  user: string;
+}
+
+export type McpUser = (thread: { threadId: string }) => string | undefined | Promise<string | undefined>;
 
 export type McpServer = McpProcess | McpUrl;
 
@@ -95,12 +113,16 @@ function problemsOfPlace(server: McpServer): string[] {
       ? []
       : ['command: give a program, and its arguments as a list of texts in args'];
   }
-  const { credentials } = server;
+  const { credentials, user } = server;
   const url = URL.canParse(String(server.url)) ? new URL(server.url) : undefined;
   return [
     ...(url && /^https?:$/.test(url.protocol) ? [] : ['url: give an address with http: or https:']),
     ...(url && url.username + url.password !== '' ? ['url: contains a user or a password; use credentials'] : []),
-    ...(credentials === undefined || typeof credentials === 'function' ? [] : ['credentials: give a function that returns headers']),
+    ...(credentials === undefined || typeof credentials === 'function' || isGrant(credentials)
+      ? []
+      : ['credentials: give a function that returns headers, or an OAuth grant ({ tokenUrl, clientId, … })']),
+    ...(user === undefined || typeof user === 'function' ? [] : ['user: give a function that returns the name of a user']),
+    ...(user !== undefined && isGrant(credentials) ? ['credentials: give a function, because each user has credentials of their own'] : []),
   ];
 }
 

@@ -15,7 +15,7 @@ const patienceMs = 5_000;
 /** Servers over HTTP may not be able to say that their list has changed. */
 const freshMs = 300_000;
 
-/** The tools of one server, as this worker knows them. */
+/** The tools of one server, or of one of its users, as this worker knows them. */
 export class ServerTools {
   readonly #connection: McpConnection;
   readonly #credentials: Credentials;
@@ -27,14 +27,18 @@ export class ServerTools {
   #hasTried = false;
   /** Why the tools are not known. */
   #why = '';
+  /** Calls and readings of the list. */
+  #working = 0;
+  #isRetired = false;
 
   constructor(
     private readonly name: string,
     private readonly server: McpServer,
     private readonly warn: (message: string) => void,
+    user?: string,
   ) {
     const known = isProcess(server) ? Object.values(server.environment ?? {}).filter((value) => value !== undefined) : [];
-    this.#credentials = new Credentials(isProcess(server) ? undefined : server.credentials, known);
+    this.#credentials = new Credentials(isProcess(server) ? undefined : server.credentials, known, user);
     this.#connector = connectTool(name, () => this.#connect());
     this.#connection = new McpConnection(name, server, this.#credentials, () => {
       this.#isStale = true;
@@ -60,8 +64,24 @@ export class ServerTools {
     return this.#connection.close();
   }
 
+  /** Closes the connection as soon as no call uses it. A call that begins later opens it, and it is closed again afterwards. */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    if (this.#working === 0) await this.close();
+  }
+
+  async #work<T>(work: () => Promise<T>): Promise<T> {
+    this.#working += 1;
+    try {
+      return await work();
+    } finally {
+      this.#working -= 1;
+      if (this.#isRetired && this.#working === 0) await this.close();
+    }
+  }
+
   #readOnce(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => {
+    this.#reading ??= this.#work(() => this.#read()).finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
@@ -103,7 +123,7 @@ export class ServerTools {
 
   #executeOf(tool: McpTool): NonNullable<Tool['execute']> {
     const parts = { server: this.name, connection: this.#connection, credentials: this.#credentials };
-    return (args, ctx) => callTool(parts, tool, args as Record<string, unknown>, ctx);
+    return (args, ctx) => this.#work(() => callTool(parts, tool, args as Record<string, unknown>, ctx));
   }
 }
 

@@ -1,8 +1,8 @@
 import { isObject } from '../../core/json';
 import type { ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
-import type { TokenGrant } from './oauth-tokens';
-import { tokens } from './oauth-tokens';
+import { isGrant, type TokenGrant } from '../oauth/grant';
+import { tokens } from '../oauth/token-cache';
 import type { SecurityRequirement } from './operations';
 import { type ApiRequest, setHeader } from './request';
 import { encode } from './write-parameter';
@@ -47,8 +47,8 @@ export interface Security {
 export interface Authentication {
   /** What must not be shown of a response. */
   secrets: string[];
-  /** Forgets the OAuth tokens, which the server has rejected. Unset if there are none. */
-  reject?(): void;
+  /** Forgets the OAuth tokens, which the server has rejected. Returns whether others may help. Unset if there are none. */
+  reject?(): boolean;
 }
 
 /**
@@ -78,7 +78,8 @@ export async function authenticate(
     const rejects = added.flatMap(({ reject }) => reject ?? []);
     return {
       secrets: added.flatMap(({ secrets }) => secrets),
-      ...(rejects.length > 0 && { reject: () => void rejects.map((reject) => reject()) }),
+      // Each of them, because any may be the one that was rejected.
+      ...(rejects.length > 0 && { reject: () => rejects.map((reject) => reject()).includes(true) }),
     };
   }
   const names = [...new Set(requirements.flatMap((requirement) => Object.keys(requirement)))].join(', ');
@@ -136,8 +137,4 @@ function addKey(request: ApiRequest, { in: place, name }: { in: string; name: st
 
 function authorize({ headers }: ApiRequest, value: string): void {
   setHeader(headers, 'authorization', value);
-}
-
-function isGrant(credential: Credential): credential is TokenGrant {
-  return typeof credential === 'object' && 'tokenUrl' in credential;
 }

@@ -75,18 +75,19 @@ interface ApiCall {
   about: { operation?: string };
 }
 
-/** Authenticates and sends a request, and converts the response. An OAuth token that is rejected is replaced once. */
+/** Authenticates and sends a request, and converts the response. An OAuth token that is rejected is replaced, once a call and once a minute. */
 export async function callApi(
   { what, security, requirements, about }: ApiCall,
   ctx: ToolContext,
   build: () => ApiRequest,
 ): Promise<unknown> {
+  const secrets: string[] = [];
   for (let isFirst = true; ; isFirst = false) {
     const request = build();
-    const { secrets, reject } = await authenticate(request, requirements, security, about, ctx);
+    const { secrets: added, reject } = await authenticate(request, requirements, security, about, ctx);
+    secrets.push(...added);
     const response = await send(request, what, ctx.signal);
-    if (response.status === 401 && isFirst && reject) {
-      reject();
+    if (response.status === 401 && isFirst && reject?.()) {
       await response.body?.cancel();
       continue;
     }

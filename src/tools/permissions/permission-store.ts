@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { isObject } from '../../core/json';
 import type { PermissionRule } from '../../core/tool';
+import { lockFile, replacePrivateFile } from '../built-in/private-file';
 import { codeOf } from '../built-in/workspace';
 import { isSameRule, problemOfRule, withoutDoubles } from './permission-rules';
 
@@ -82,52 +81,16 @@ async function inTurn(file: string, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A writer takes milliseconds. A lock that stays longer than this was left by a process that died. */
-const staleMs = 5_000;
-
 /** Without the lock, a rule that was just removed would come back with what another process, such as a worker, read before and writes after. */
 async function withLock(file: string, work: () => Promise<void>): Promise<void> {
-  const lock = join(dirname(file), `.${basename(file)}.lock`);
-  await takeLock(lock).catch((error: unknown) => {
+  const release = await lockFile(file).catch((error: unknown) => {
     throw unwritable(file, error);
   });
   try {
     await work();
   } finally {
-    await unlink(lock).catch(() => undefined);
+    await release();
   }
-}
-
-async function takeLock(lock: string): Promise<void> {
-  let seen: string | undefined;
-  let since = 0;
-  while (!(await create(lock))) {
-    const holder = await stampOf(lock);
-    if (holder !== seen) {
-      seen = holder;
-      since = performance.now();
-    } else if (holder && performance.now() - since > staleMs) await unlink(lock).catch(() => undefined);
-    await setTimeout(5 + Math.random() * 15);
-  }
-}
-
-/** Returns false if the file exists. */
-async function create(lock: string): Promise<boolean> {
-  try {
-    await (await open(lock, 'wx', 0o600)).close();
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    if (codeOf(error) !== 'ENOENT') throw error;
-  }
-  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
-  return create(lock);
-}
-
-/** Tells one holder of the lock from the next. */
-async function stampOf(lock: string): Promise<string | undefined> {
-  const found = await lstat(lock, { bigint: true }).catch(() => undefined);
-  return found && `${found.ino} ${found.ctimeNs}`;
 }
 
 async function read(file: string): Promise<Kept> {
@@ -161,21 +124,9 @@ function unreadable(file: string, why: string): Error {
 }
 
 async function replace(file: string, kept: Kept): Promise<void> {
-  const draft = join(dirname(file), `.${basename(file)}.${randomBytes(8).toString('hex')}.tmp`);
-  try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(kept, null, 2)}\n`, 'utf8');
-      await handle.datasync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-  } catch (error) {
-    await unlink(draft).catch(() => undefined);
+  await replacePrivateFile(file, `${JSON.stringify(kept, null, 2)}\n`).catch((error: unknown) => {
     throw unwritable(file, error);
-  }
+  });
 }
 
 function unwritable(file: string, cause: unknown): Error {

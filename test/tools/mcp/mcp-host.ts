@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import type { Content } from '../../../src/core/message';
-import { createToolbox, type Execution, mcpTools, type Tool } from '../../../src/tools';
+import { createToolbox, type Execution, mcpTools, type Tool, type ToolProvider } from '../../../src/tools';
 import type { McpServer } from '../../../src/tools/mcp/options';
 import { callOf, hostWith } from '../tool-host';
 
 export interface McpHost {
+  provider: ToolProvider;
   warnings: string[];
   tools(calling?: string): Promise<readonly Tool[]>;
   names(): Promise<string[]>;
@@ -23,6 +24,7 @@ export function mcpHost(servers: Record<string, McpServer>): McpHost {
   const end = provider.hold({ warn: (message) => warnings.push(message) });
   const tools = (calling?: string) => provider.tools({ threadId: 'thread-1', ...(calling !== undefined && { calling }) });
   const host: McpHost = {
+    provider,
     warnings,
     tools,
     end,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { beginAuthorization, finishAuthorization } from '../../../src/tools/oauth/authorization';
+import type { TokenGrant } from '../../../src/tools/oauth/grant';
+import { TokenCache } from '../../../src/tools/oauth/token-cache';
 import type { Credential, CredentialRequest } from '../../../src/tools/openapi/credentials';
-import { beginAuthorization, finishAuthorization } from '../../../src/tools/openapi/oauth-authorization';
-import { TokenCache, type TokenGrant } from '../../../src/tools/openapi/oauth-tokens';
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
 import { run, told } from '../tool-host';
 import { type ApiServer, json, startApi, stopServers } from './echo-server';
@@ -237,13 +238,25 @@ describe('[A217] OAuth tokens', () => {
     const used: unknown[] = [];
     api.answer = ({ headers }, response) => {
       used.push(headers.authorization);
-      json(response, used.length === 1 ? 401 : 200, {});
+      json(response, used.length === 1 ? 401 : 200, { used });
     };
     const [tool] = await toolsOf([{ oauth: [] }], { credentials: () => grant({ clientId }) });
-    expect(await told(tool!, {})).toBe('{}');
+    const said = await told(tool!, {});
+    expect(JSON.parse(said)).toEqual({ used: ['Bearer [credential]', 'Bearer [credential]'] });
     expect(new Set(used).size).toBe(2);
-    api.answer = (_, response) => json(response, 401, {});
-    expect(await told(tool!, {})).toContain('failed with status 401');
+    // It refuses every token, and repeats all that it got.
+    api.answer = ({ headers }, response) => {
+      used.push(headers.authorization);
+      json(response, 401, { used });
+    };
+    const before = oauth.received.length;
+    for (let at = 0; at < 3; at++) {
+      const text = await told(tool!, {});
+      expect(text).toContain('failed with status 401');
+      expect(text).not.toContain(String(used.at(-1)).slice('Bearer '.length));
+    }
+    expect(oauth.received.length - before).toBe(0);
+    expect(used).toHaveLength(5);
   });
 
   test('an authorization with PKCE: the challenge belongs to the verifier, and a wrong state is refused', async () => {

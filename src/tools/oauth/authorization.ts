@@ -1,5 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type OAuthTokens, requestTokens, type TokenGrant } from './oauth-tokens';
+import type { OAuthTokens, TokenStorage } from './grant';
+import { requestTokens, type TokenClient } from './request-tokens';
+import { type StoredTokens, storeProblem, tokenKey, toStore } from './token-store';
 
 /** An authorization that a user has to confirm in a browser. */
 export interface Authorization {
@@ -34,12 +36,19 @@ export function beginAuthorization(options: {
 }
 
 /**
- * Exchanges the code of the URL to which the user returned for tokens. Keep the refresh token, encrypted and per user: it is what the worker's
- * `credentials` function returns. Throws `Error` if the user refused, or if the state is not the one that the authorization began with.
+ * Exchanges the code of the URL to which the user returned for tokens. With `storage` they are kept for the workers, whose grants name the same place.
+ * Without it, keep the refresh token, encrypted and per user, for the `credentials` function. Throws `Error` if the user refused, or if the state is not
+ * the one that the authorization began with.
  */
 export async function finishAuthorization(
-  options: Pick<TokenGrant, 'tokenUrl' | 'clientId' | 'clientSecret' | 'secretIn'> &
-    Pick<Authorization, 'state' | 'codeVerifier'> & { redirectUri: string; returnedUrl: string },
+  options: TokenClient &
+    Pick<Authorization, 'state' | 'codeVerifier'> & {
+      redirectUri: string;
+      returnedUrl: string;
+      /** The scopes that the authorization began with. */
+      scopes?: readonly string[];
+      storage?: TokenStorage;
+    },
 ): Promise<OAuthTokens> {
   const { searchParams } = new URL(options.returnedUrl);
   if (!isEqual(searchParams.get('state') ?? '', options.state)) {
@@ -50,8 +59,22 @@ export async function finishAuthorization(
     const error = searchParams.get('error') ?? '';
     throw new Error(`The authorization was not given${/^[a-z_]{1,60}$/.test(error) ? ` (${error})` : ''}.`);
   }
-  const { redirectUri, codeVerifier } = options;
-  return requestTokens(options, { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: codeVerifier });
+  const { redirectUri, codeVerifier, scopes, storage } = options;
+  const key = storage && tokenKey(storage);
+  const fields = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: codeVerifier };
+  const tokens = await requestTokens(options, fields);
+  if (storage && key !== undefined) await store(storage, key, toStore(tokens, scopes));
+  return tokens;
+}
+
+/** Waits for a worker that is renewing earlier tokens of the user: what it gets must not replace these. */
+async function store({ store, connector }: TokenStorage, key: string, tokens: StoredTokens): Promise<void> {
+  const work = () => store.set(key, tokens);
+  try {
+    await (store.exclusively ? store.exclusively(key, work) : work());
+  } catch (error) {
+    throw new Error(`The tokens of '${connector}' could not be stored: ${storeProblem(error)} The user must authorize it again.`);
+  }
 }
 
 function isEqual(a: string, b: string): boolean {
