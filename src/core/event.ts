@@ -5,7 +5,7 @@ import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, OutputRef, ToolCall, Usage, UserMessage } from './message';
-import type { AnswerAction, ToolQuestion } from './questions';
+import type { AnswerAction, QuestionSchema, ToolQuestion } from './questions';
 import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
@@ -80,8 +80,21 @@ export interface DurableEventData {
   /** A person settled an unknown outcome. `not-done`: the call runs again. Otherwise its outcome follows. */
   'agent.tool.outcome.settled': { toolCallId: string; outcome: Settlement; by?: string; signed?: Attestation; reason?: string };
   /** A call ended at a question of its tool, such as an elicitation of an MCP server (`from`), and waits until a person answers. */
-  'agent.tool.question.asked': { toolCallId: string; name: string; questionId: string } & Omit<ToolQuestion, 'id'> &
-    Pick<AskDetails, 'users' | 'groups' | 'dueAt'>;
+  'agent.tool.question.asked': {
+    toolCallId: string;
+    name: string;
+    questionId: string;
+    from: string;
+    message: string;
+    /** The form to fill in. */
+    schema?: QuestionSchema;
+    /** Instead of a form: the address to visit. */
+    url?: string;
+    users?: string[];
+    groups?: string[];
+    /** ISO 8601, UTC. */
+    dueAt?: string;
+  };
   /** The question was answered, or its deadline passed (`source`). The call runs again, and its tool gets the answer. */
   'agent.tool.question.answered': {
     toolCallId: string;

@@ -45,7 +45,7 @@ export type { Toolset } from './defining/toolset';
 export { createToolset } from './defining/toolset';
 export type { McpToolsOptions } from './mcp/mcp-tools';
 export { mcpTools } from './mcp/mcp-tools';
-export type { McpCredentials, McpProcess, McpServer, McpToolRules, McpUrl } from './mcp/options';
+export type { McpCredentials, McpProcess, McpQuestions, McpServer, McpToolRules, McpUrl } from './mcp/options';
 export type { Credential, CredentialRequest, Credentials, SecurityScheme } from './openapi/credentials';
 export type { DocumentSource } from './openapi/load-document';
 export type { Authorization } from './openapi/oauth-authorization';
