@@ -120,11 +120,10 @@ function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): v
     leave: (id: string) => void progress.begun.delete(id),
   };
   for (const call of firstOpen(run, progress)) {
-    const { id, verdict, answers } = call;
+    const { id, verdict } = call;
     if (!mayBegin(thread, progress, call)) continue;
     if (verdict.kind !== 'run') throw noProgress(call);
-    // A call that runs again with the answers to its questions was counted before.
-    const spentUp = answers ? undefined : beforeCall(thread.state, Date.now());
+    const spentUp = beforeCall(thread.state, Date.now());
     progress.begun.add(id);
     if (spentUp) finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
     else follow(progress, runCall(thread, id, verdict, gate));

@@ -229,7 +229,12 @@ test('hooks see the call once, and a limit of calls counts it once', async () =>
   expect(hooked).toEqual(['call_1']);
   const frugal = await begin('stdio__book', { agent: 'frugal' });
   await asks(frugal.thread);
+  await frugal.thread.pause({ reason: 'lunch' });
   await frugal.thread.answerQuestion('call_1', { content: { seats: 1 } });
+  await reaches(frugal.thread, 'paused');
+  // The next execution compares the calls with the limit again.
+  await pester(frugal.thread);
+  await frugal.thread.resume();
   const events = await story(frugal.thread);
   expect(ofType(events, 'agent.tool.execution.completed')[0]?.data.status).toBe('success');
 });
