@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { QuestionAnswer, ToolQuestion } from '../../../src/core/questions';
+import type { McpServer } from '../../../src/tools/mcp/options';
 import { until } from '../../support/until';
 import { askingOverHttp, askingOverStdio, endAskingServers } from './asking-host';
 import { endHosts, mcpHost } from './mcp-host';
@@ -176,4 +177,19 @@ test('a call may ask 20 questions', async () => {
   }
   expect(answers).toHaveLength(20);
   expect(last.outcome.content).toContain('a call may ask people at most 20 questions');
+});
+
+test('options for questions that can not work are refused when the tools are made', () => {
+  const problem = (questions: unknown) => {
+    const { server } = askingOverStdio(true);
+    return () => mcpHost({ own: { ...server, questions } as McpServer });
+  };
+  expect(problem('yes')).toThrow('servers.own: questions: give true, or who may answer');
+  expect(problem({ group: ['ops'] })).toThrow(
+    'servers.own: questions.group is not known; known are groups, users, deadlineMs and onDeadline',
+  );
+  expect(problem({ deadlineMs: 1_000, onDeadline: 'approve' })).toThrow(
+    "questions: onDeadline is 'approve', which answers nothing; use 'deny'",
+  );
+  expect(problem({ onDeadline: 'deny' })).toThrow('servers.own: questions: onDeadline has no deadline');
 });
