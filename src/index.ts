@@ -31,6 +31,7 @@ export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEve
 export { isDurable, isTerminal } from './core/event';
 export type { AnswerPart, AssistantMessage, Content, Message, Part, ToolCall, ToolMessage, Usage, UserMessage } from './core/message';
 export { reasoningOf, refusalOf, textOf, toolCallsOf, wordsOf } from './core/message';
+export type { QuestionField, QuestionSchema, ToolQuestion } from './core/questions';
 export { defineHooks, type HookContext, type HookDefinitions, type Hooks } from './hooks';
 export { type AiSdkOptions, aiSdk } from './models/ai-sdk/client';
 export { type AnthropicOptions, anthropic } from './models/anthropic/client';
@@ -74,6 +75,7 @@ export {
   loadSkill,
   type McpCredentials,
   type McpProcess,
+  type McpQuestions,
   type McpServer,
   type McpToolRules,
   type McpToolsOptions,

@@ -18,7 +18,23 @@ import { workspaceOf } from './steps/workspace-of';
 
 /** Runs one tool call. Returns an outcome, also if the tool failed. Throws only if the attempt was interrupted or is to be retried. */
 export function runTool(deps: ActivityDependencies): Activities['runTool'] {
-  return async ({ agent: agentName, runId, call, unasked, rules = [], digest, signed, edited, once, verify, begun, earlier, threadId }) => {
+  return async (request) => {
+    const {
+      agent: agentName,
+      runId,
+      call,
+      unasked,
+      rules = [],
+      digest,
+      signed,
+      edited,
+      once,
+      verify,
+      begun,
+      earlier,
+      threadId,
+      answers,
+    } = request;
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
       // Attempts that died with their worker are not failures of the tool, so its throws are counted separately and passed to the next attempt.
@@ -53,6 +69,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         attempt: step.attempt,
         workspace,
         dependencies: deps.dependencies,
+        ...(answers && { answers }),
         ...(artifacts && !isPage && { keep: (bytes, mediaType) => artifacts.keep(step.threadId, bytes, mediaType) }),
         progress(said) {
           const message = shortText(said, bounds.progressChars);
@@ -73,6 +90,8 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         throw ApplicationFailure.retryable(outcome.error?.message ?? 'The tool threw', outcome.error?.name, { throws });
       }
 
+      // Nothing is deposited: the call has no result yet.
+      if (outcome.asks) return { messageId: newMessageId(), outcome };
       const told: ToolOutcome = {
         ...outcome,
         ...(edited && { content: withNote(edited, outcome.content, call.arguments) }),

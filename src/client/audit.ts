@@ -48,6 +48,8 @@ export type AuditFact =
   | ({ kind: 'settled' } & Named & Data<'agent.tool.outcome.settled'>)
   | ({ kind: 'compensated' } & Data<'agent.tool.compensation.completed'>)
   | ({ kind: 'compensation-failed' } & Data<'agent.tool.compensation.failed'>)
+  | ({ kind: 'question-asked' } & Data<'agent.tool.question.asked'>)
+  | ({ kind: 'question-answered'; waitedMs?: number } & Named & Data<'agent.tool.question.answered'>)
   | ({ kind: 'unanswered' } & Named & Data<'agent.input.expired'>)
   | ({ kind: 'limit-reached' } & Data<'agent.limit.reached'>)
   | ({ kind: 'limit-handed-out' } & Data<'agent.limit.handed_out'>)
@@ -119,11 +121,8 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       return { kind: 'voted', ...named(event.data.toolCallId), ...event.data };
     case 'agent.approval.escalated':
       return { kind: 'escalated', ...named(event.data.toolCallId), ...event.data };
-    case 'agent.approval.decided': {
-      const asked = seen.asked.get(event.data.toolCallId);
-      const waited = asked === undefined ? {} : { waitedMs: Date.parse(event.timestamp) - asked };
-      return { kind: 'decided', ...named(event.data.toolCallId), ...waited, ...event.data };
-    }
+    case 'agent.approval.decided':
+      return { kind: 'decided', ...named(event.data.toolCallId), ...waitedSince(event, seen), ...event.data };
     case 'agent.tool.compensation.completed':
       return { kind: 'compensated', ...event.data };
     case 'agent.tool.compensation.failed':
@@ -132,6 +131,11 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
       return { kind: 'outcome-unknown', ...event.data };
     case 'agent.tool.outcome.settled':
       return { kind: 'settled', ...named(event.data.toolCallId), ...event.data };
+    case 'agent.tool.question.asked':
+      seen.asked.set(event.data.toolCallId, Date.parse(event.timestamp));
+      return { kind: 'question-asked', ...event.data };
+    case 'agent.tool.question.answered':
+      return { kind: 'question-answered', ...named(event.data.toolCallId), ...waitedSince(event, seen), ...event.data };
     case 'agent.input.expired':
       return { kind: 'unanswered', ...named(event.data.toolCallId), ...event.data };
     case 'agent.limit.reached':
@@ -185,6 +189,14 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     default:
       return unreachable(event);
   }
+}
+
+function waitedSince(
+  { timestamp, data }: DurableEvent<'agent.approval.decided' | 'agent.tool.question.answered'>,
+  { asked }: Seen,
+): { waitedMs?: number } {
+  const since = asked.get(data.toolCallId);
+  return since === undefined ? {} : { waitedMs: Date.parse(timestamp) - since };
 }
 
 type ModelFact = Extract<AuditFact, { kind: 'model' }>;

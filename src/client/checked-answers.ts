@@ -36,10 +36,19 @@ const has =
     isObject(value) && wrongField(fields, value) === undefined;
 
 const callFields: Fields<PendingCall> = {
-  kind: isOneOf('approval', 'output', 'question', 'outcome', 'limit', 'reply'),
+  kind: isOneOf('approval', 'output', 'question', 'tool-question', 'outcome', 'limit', 'reply'),
   toolCallId: isText,
   name: isText,
   arguments: isText,
+  question: optional(
+    has({
+      id: isText,
+      from: isText,
+      message: isText,
+      schema: optional(has({ type: isText, properties: isObject, required: optional(isListOf(isText)) })),
+      url: optional(isText),
+    }),
+  ),
   since: optional(isTime),
   votes: optional(isListOf(isText)),
   signed: optional(isTrue),

@@ -7,7 +7,8 @@ import type { SignableRequest } from '../core/attestation';
 import type { ContextView } from '../core/context/view';
 import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
 import type { Content, Message } from '../core/message';
-import type { CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
+import type { ToolQuestion } from '../core/questions';
+import type { AnswerRequest, CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
 import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
@@ -44,6 +45,8 @@ export interface Expecting {
 }
 
 export type Approval = Decision & Expecting & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
+/** An answer to the question of a call. */
+export type QuestionReply = Answer & Pick<AnswerRequest, 'action' | 'content'> & { question?: Pick<ToolQuestion, 'id'> };
 export type Settling = Decision & ({ outcome: 'done'; output: unknown } | { outcome: 'not-done' } | { outcome: 'failed'; reason: string });
 export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
@@ -87,6 +90,15 @@ export class Thread {
   /** Answers a question. */
   answer(toolCallId: string, text: string, who: Answer = {}): Promise<Receipt> {
     return this.#decide({ name: 'submitToolOutputs', content: { outputs: [{ toolCallId, output: text }], ...who } }, 'answer');
+  }
+
+  /**
+   * Answers the question of a call (`kind: 'tool-question'`): `accept`, the default, with the `content` of its form; `decline`; or `cancel`. With
+   * `question`, as `pending` returned it, the answer counts only if the call still asks that.
+   */
+  answerQuestion(toolCallId: string, { question, ...answer }: QuestionReply = {}): Promise<Receipt> {
+    const questionId = question?.id;
+    return this.#decide({ name: 'answerQuestion', content: { toolCallId, ...answer, ...(questionId !== undefined && { questionId }) } });
   }
 
   /**
@@ -301,6 +313,11 @@ export class Thread {
     const at = { threadId: this.id, agent: shown?.agent ?? agent, runId: runId ?? '' };
     if (name === 'submitToolOutputs') return this.#request(name, await signed(signer, request, at), method);
     const { toolCallId } = content;
+    if (name === 'answerQuestion') {
+      const { question } = pending.find((call) => call.toolCallId === toolCallId) ?? {};
+      const answer = { ...content, questionId: content.questionId ?? question?.id ?? '' };
+      return this.#request(name, await signed(signer, { name, content: answer }, at), method);
+    }
     const kind = name === 'approve' ? 'approval' : 'outcome';
     const waiting = (shown ? [shown] : pending).find((call) => call.kind === kind && call.toolCallId === toolCallId);
     const call = waiting && callToSign(this.id, waiting, name === 'approve' ? content.expect : undefined);

@@ -5,6 +5,7 @@ import type { FailedAttempt } from '../core/failure';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import type { Json } from '../core/json';
 import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
+import type { QuestionAnswer } from '../core/questions';
 import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 import type { Waste } from '../core/waste';
@@ -160,6 +161,8 @@ export interface RunToolRequest {
   once?: true;
   /** Before another attempt, the tool's probe is asked. The tool may have had another effect when the call was made. */
   verify?: true;
+  /** The answers to questions of the call so far, in order. Absent: the call can't ask people. */
+  answers?: QuestionAnswer[];
   /** An attempt in an earlier activity may have begun. */
   begun?: true;
   earlier?: EarlierAttempts;

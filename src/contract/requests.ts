@@ -2,6 +2,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ContextView } from '../core/context/view';
 import type { PendingCall } from '../core/event';
 import type {
+  AnswerRequest,
   CancelRequest,
   CloseRequest,
   DecisionRequest,
@@ -39,6 +40,7 @@ export const signals = {
   sendMessage: defineSignal<[SendRequest]>('sendMessage'),
   submitToolOutputs: defineSignal<[SubmitRequest]>('submitToolOutputs'),
   approve: defineSignal<[DecisionRequest]>('approve'),
+  answerQuestion: defineSignal<[AnswerRequest]>('answerQuestion'),
   settle: defineSignal<[SettleRequest]>('settle'),
   pause: defineSignal<[PauseRequest?]>('pause'),
   resume: defineSignal<[PauseRequest?]>('resume'),
@@ -51,6 +53,7 @@ export const updates = {
   sendMessage: defineUpdate<Receipt, [SendRequest]>('sendMessage'),
   submitToolOutputs: defineUpdate<Receipt, [SubmitRequest]>('submitToolOutputs'),
   approve: defineUpdate<Receipt, [DecisionRequest]>('approve'),
+  answerQuestion: defineUpdate<Receipt, [AnswerRequest]>('answerQuestion'),
   settle: defineUpdate<Receipt, [SettleRequest]>('settle'),
   pause: defineUpdate<Receipt, [PauseRequest?]>('pause'),
   resume: defineUpdate<Receipt, [PauseRequest?]>('resume'),

@@ -1,5 +1,5 @@
 import { parseObject, sortedJson } from './json';
-import type { DecisionRequest, SettleRequest, SubmitRequest } from './requests';
+import type { AnswerRequest, DecisionRequest, SettleRequest, SubmitRequest } from './requests';
 import type { PermissionRule } from './tool';
 import { unreachable } from './unreachable';
 
@@ -15,6 +15,7 @@ export interface Attestation {
 export type SignableRequest =
   | { name: 'approve'; content: DecisionRequest }
   | { name: 'submitToolOutputs'; content: SubmitRequest }
+  | { name: 'answerQuestion'; content: AnswerRequest }
   | { name: 'settle'; content: SettleRequest };
 
 export interface SignedIn {
@@ -85,6 +86,8 @@ function contentOf(request: SignableRequest, call: SignedCall | undefined, hash:
       return decided(request.content, call, hash);
     case 'submitToolOutputs':
       return submitted(request.content, hash);
+    case 'answerQuestion':
+      return answered(request.content, hash);
     case 'settle':
       return settled(request.content, call, hash);
     default:
@@ -128,4 +131,9 @@ function rulesToRemember({ name, remember = [{ tool: name }] }: SignedCall): rea
 /** A signed submission has one output, because the event of each answered call stores the whole statement. */
 function submitted({ outputs: [answer] }: SubmitRequest, hash: Hash): object {
   return { toolCallId: answer?.toolCallId, output: hash(answer?.output ?? null), isError: answer?.isError || undefined };
+}
+
+/** The question's id is a hash of what was asked. */
+function answered({ toolCallId, questionId, action = 'accept', content }: AnswerRequest, hash: Hash): object {
+  return { toolCallId, question: questionId, action, content: content && hash(content) };
 }

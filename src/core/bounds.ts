@@ -71,6 +71,18 @@ export const bounds = {
   /** The descriptions and schemas of all its tools, which are in each request to a model. */
   mcpToolsChars: 200_000,
 
+  /** Connections to one MCP server that asks questions: each has one call at a time. */
+  mcpConnections: 10,
+
+  /** Questions that one call may ask people, the message and the form of one, and the address that a person is to visit. */
+  callQuestions: 20,
+  questionChars: 2_000,
+  questionSchemaChars: 8_000,
+  questionUrlChars: 2_000,
+  /** The answer to such a question, and all answers of one call, which are in each request to run it again. */
+  answerContentBytes: 16_000,
+  callAnswersBytes: 64_000,
+
   /** Tools that one search loads, and the length of their descriptions and schemas; those of all tools that a thread has loaded. */
   foundTools: 10,
   foundToolsChars: 40_000,

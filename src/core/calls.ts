@@ -1,4 +1,5 @@
 import type { ToolMessage } from './message';
+import type { ToolQuestion } from './questions';
 import type { AskState, CallState, RunState, ThreadState } from './state';
 import type { Verdict } from './tool';
 import { unreachable } from './unreachable';
@@ -23,10 +24,11 @@ export function callById(run: RunState | null | undefined, id: string): CallStat
 
 /** A change of a call. A call that is done has its outcome and the id of its result message. */
 type CallChange = Partial<
-  Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved' | 'signed' | 'unknown' | 'again'>
+  Pick<CallState, 'verdict' | 'editedArguments' | 'editedBy' | 'checked' | 'approved' | 'signed' | 'unknown' | 'again' | 'answers'>
 > & {
   /** `undefined`: people are no longer asked. */
   ask?: AskState | undefined;
+  question?: ToolQuestion | undefined;
 } & ({ phase?: Exclude<CallState['phase'], 'done'> } | Pick<Extract<CallState, { phase: 'done' }>, 'phase' | 'outcome' | 'messageId'>);
 
 /** Replaces a call by a changed copy. Does nothing if there is no such call. */
@@ -34,12 +36,12 @@ export function changeCall(run: RunState | null, id: string, change: CallChange)
   if (!run) return;
   run.calls = run.calls.map((call) => {
     if (call.id !== id) return call;
-    const { ask, ...changed } = { ...call, ...change };
-    return { ...changed, ...(ask && { ask }) } as CallState;
+    const { ask, question, ...changed } = { ...call, ...change };
+    return { ...changed, ...(ask && { ask }), ...(question && { question }) } as CallState;
   });
 }
 
-/** Whether a call waits for an approval, for an output from outside, or for someone to settle it. */
+/** Whether a call waits for an approval, for an output from outside, for an answer to its question, or for someone to settle it. */
 export function waits({ phase }: CallState): boolean {
   return waitsIn[phase];
 }
@@ -48,6 +50,7 @@ const waitsIn: Record<CallState['phase'], boolean> = {
   ready: false,
   'awaiting-approval': true,
   'awaiting-output': true,
+  'awaiting-answer': true,
   running: false,
   unsettled: true,
   done: false,

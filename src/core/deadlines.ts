@@ -1,6 +1,6 @@
 import { findCall } from './calls';
 import { type Refusal, refusal } from './refusal';
-import type { DecisionRequest, SendRequest, SubmitRequest } from './requests';
+import type { AnswerRequest, DecisionRequest, SendRequest, SubmitRequest } from './requests';
 import { activeRun, type CallState, type ThreadState } from './state';
 import type { DeadlineAction } from './tool';
 import { askPolicyOf } from './views';
@@ -24,6 +24,11 @@ export function lateDecision(state: ThreadState, { toolCallId, approved = true }
 /** Returns why outputs or an answer are too late, or undefined. */
 export function lateOutputs(state: ThreadState, { outputs }: SubmitRequest, now: number): Refusal | undefined {
   return outputs.map(({ toolCallId }) => late(state, 'submitToolOutputs', toolCallId, now)).find((found) => found !== undefined);
+}
+
+/** Returns why an answer to a tool's question is too late, or undefined. */
+export function lateAnswer(state: ThreadState, { toolCallId }: AnswerRequest, now: number): Refusal | undefined {
+  return late(state, 'answerQuestion', toolCallId, now);
 }
 
 /** Returns why a reply is too late, or undefined. A message without a correlation id is never late. */

@@ -163,7 +163,7 @@ export function checkDecider(
   const who: Decider = { ...(by ? { by: by as string } : {}), ...(groups ? { groups: groups as string[] } : {}) };
   const clean = facts?.sameNames ? cleanDecider(name, who, facts.sameNames === 'as-seen' ? checkPerson : earlierNames.check) : yes(who);
   if (!facts?.signedDecisions || !clean.ok) return clean;
-  const only = `${name}: this thread takes signed ${name === 'submitToolOutputs' ? 'answers and outputs' : 'decisions'} only`;
+  const only = `${name}: this thread takes signed ${name === 'submitToolOutputs' || name === 'answerQuestion' ? 'answers and outputs' : 'decisions'} only`;
   if (!clean.request.by) return no(`${only}; say who you are with \`by\``, 'signature-refused');
   if (signature === undefined || signature === '') {
     return no(`${only}; sign it: set LONGHAUL_SIGNING_KEY, or give the client a signer`, 'signature-refused');
@@ -240,12 +240,15 @@ function namesCompared(how: AgentFacts['sameNames']): typeof sameName {
   return how ? earlierNames.same : (one, other) => one === other;
 }
 
+/** What a call waits for in a phase, if it is not an approval. */
+const awaited = { 'awaiting-output': 'an output', 'awaiting-answer': 'an answer to its question', unsettled: 'someone to settle it' };
+
 /** Returns a refusal if a call does not wait in `phase`: `already-decided` if it did before, otherwise `not-waiting`. */
 export function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): Refusal | undefined {
   const calls = activeRun(state)?.calls ?? [];
   const call = calls.find((c) => c.id === id);
   if (call?.phase === phase) return undefined;
-  const what = phase === 'awaiting-output' ? 'an output' : phase === 'unsettled' ? 'someone to settle it' : 'an approval';
+  const what = awaited[phase as keyof typeof awaited] ?? 'an approval';
   const waiting = calls.filter((c) => c.phase === phase).map((c) => `"${c.id}" (${c.name})`);
   const hint =
     waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
@@ -263,6 +266,7 @@ export function notWaitingFor(state: ThreadState, id: string, phase: CallState['
     ready: ['was decided already', 'already-decided'],
     'awaiting-approval': [`waits for an approval, not for ${what}`, 'not-waiting'],
     'awaiting-output': [`waits for ${output}, not for ${what}`, 'not-waiting'],
+    'awaiting-answer': [`waits for an answer to the question of its tool (answerQuestion), not for ${what}`, 'not-waiting'],
   };
   const [words, code] = was[call.phase];
   return refusal(`"${id}" (${call.name}) ${words}${byWhom(state, id)}${hint}`, code);

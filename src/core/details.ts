@@ -5,6 +5,7 @@ import type { PendingCall } from './event';
 import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
+import { questionLines } from './question-lines';
 import { compensationsOf } from './sagas';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
@@ -84,6 +85,7 @@ function waiting({ threadId }: ThreadState, call: PendingCall, room: Room): Mark
   const { lines, left } = argumentLines(call.arguments, room);
   return [
     markdown`${what} ${waitsFor[kind]}${reason ? `: ${excerpt(reason, 1_000)}` : ''}${whom(call)}`,
+    ...(call.question ? [Markdown.block(questionLines(call.question).join('\n'))] : []),
     ...(lines.length > 0 ? [Markdown.block(lines.join('\n'))] : []),
     ...(left > 0
       ? [markdown`${left} characters of it are not shown here; ${Markdown.code(`longhaul show ${threadId} --json`)} has them`]
@@ -150,6 +152,7 @@ const waitsFor: Record<PendingCall['kind'], Markdown> = {
   approval: markdown`waits for an **approval**`,
   output: markdown`waits for its **output**`,
   question: markdown`waits for an **answer**`,
+  'tool-question': markdown`asks a person a **question**`,
   outcome: markdown`has an unknown **outcome**, to be settled`,
   limit: markdown`is at its limit: **more of it?**`,
   reply: markdown`**reply** is waited for`,
@@ -166,13 +169,17 @@ function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: Pen
 }
 
 /** Shows the exact signal that answers. It contains the fields for who decides, and the digest, so that a decision applies to what is shown. */
-function answerHint({ kind, toolCallId, users, groups, digest }: PendingCall): Markdown {
+function answerHint({ kind, toolCallId, users, groups, digest, question }: PendingCall): Markdown {
   const json = (value: object) => Markdown.code(JSON.stringify(value));
   if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
   const who = { by: 'you', ...(groups && { groups: groups.slice(0, 1) }) };
   if (kind === 'outcome') {
     const failed = json({ toolCallId, ...who, outcome: 'failed', reason: '…' });
     return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
+  }
+  if (question) {
+    const content = question.schema && { content: Object.fromEntries(Object.keys(question.schema.properties).map((name) => [name, '…'])) };
+    return markdown`Send the signal \`answerQuestion\` with ${json({ toolCallId, ...((users || groups) && who), questionId: question.id, ...content })}, or \`"action":"decline"\` or \`"cancel"\``;
   }
   return kind === 'approval' || kind === 'limit'
     ? markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`

@@ -5,6 +5,7 @@ import type { FailedAttempt } from './failure';
 import type { HookName } from './hooks';
 import type { JsonObject } from './json';
 import type { AssistantMessage, Content, FinishReason, Message, OutputRef, ToolCall, Usage, UserMessage } from './message';
+import type { AnswerAction, QuestionSchema, ToolQuestion } from './questions';
 import type { RefusalCode } from './refusal';
 import type { CheckedCall, PermissionRule, ToolError, ToolOutcome } from './tool';
 import type { Waste } from './waste';
@@ -78,6 +79,32 @@ export interface DurableEventData {
   'agent.tool.outcome.unknown': { toolCallId: string; name: string; message: string };
   /** A person settled an unknown outcome. `not-done`: the call runs again. Otherwise its outcome follows. */
   'agent.tool.outcome.settled': { toolCallId: string; outcome: Settlement; by?: string; signed?: Attestation; reason?: string };
+  /** A call ended at a question of its tool, such as an elicitation of an MCP server (`from`), and waits until a person answers. */
+  'agent.tool.question.asked': {
+    toolCallId: string;
+    name: string;
+    questionId: string;
+    from: string;
+    message: string;
+    /** The form to fill in. */
+    schema?: QuestionSchema;
+    /** Instead of a form: the address to visit. */
+    url?: string;
+    users?: string[];
+    groups?: string[];
+    /** ISO 8601, UTC. */
+    dueAt?: string;
+  };
+  /** The question was answered, or its deadline passed (`source`). The call runs again, and its tool gets the answer. */
+  'agent.tool.question.answered': {
+    toolCallId: string;
+    questionId: string;
+    action: AnswerAction;
+    content?: JsonObject;
+    by?: string;
+    signed?: Attestation;
+    source?: 'deadline';
+  };
   /** The run did not succeed, and a call of a `saga` tool is being compensated. */
   'agent.tool.compensation.started': { toolCallId: string; name: string };
   'agent.tool.compensation.completed': { toolCallId: string; name: string; attempts: number; durationMs: number };
@@ -326,7 +353,7 @@ export type RunStatus =
  * higher limit or a reply.
  */
 export interface PendingCall extends AskDetails {
-  kind: 'approval' | 'output' | 'question' | 'outcome' | 'limit' | 'reply';
+  kind: 'approval' | 'output' | 'question' | 'tool-question' | 'outcome' | 'limit' | 'reply';
   /** The id to answer with: the call's id; for `limit` the id of the request, for `reply` the correlation id. */
   toolCallId: string;
   /** The name of the tool or the limit; for a reply `reply`. */
@@ -334,6 +361,8 @@ export interface PendingCall extends AskDetails {
   arguments: string;
   /** ISO 8601, UTC. */
   since?: string;
+  /** For `tool-question`: what the tool asks. */
+  question?: ToolQuestion;
   /** Who has approved so far, if several must. */
   votes?: string[];
   /** Only a signed answer counts. */

@@ -156,6 +156,10 @@ function apply(state: ThreadState, event: DurableEvent, extra: Extra): void {
       // Otherwise the call keeps its phase until its outcome is recorded, immediately after this event.
       if (event.data.outcome !== 'not-done') return;
       return changeCall(run, event.data.toolCallId, { phase: 'ready', again: true, ask: undefined });
+    case 'agent.tool.question.asked':
+      return questionAsked(run, event, at);
+    case 'agent.tool.question.answered':
+      return questionAnswered(run, event);
     case 'agent.tool.background.completed':
       state.background = state.background.filter(({ id }) => id !== event.data.toolCallId);
       sagaEnded(run, event.data.toolCallId, event.data.status, extra.result);
@@ -412,6 +416,19 @@ function approvalAsked(
     ask: asked(data, at),
     ...(approval && verdict && isCarriedOut(verdict) && { verdict: { ...verdict, approval } }),
   });
+}
+
+function questionAsked(run: RunState | null, { data }: DurableEvent<'agent.tool.question.asked'>, at: number): void {
+  const { toolCallId, name: _, questionId, users: __, groups, dueAt, ...question } = data;
+  const ask = asked({ ...(groups && { groups }), ...(dueAt && { dueAt }) }, at);
+  changeCall(run, toolCallId, { phase: 'awaiting-answer', question: { id: questionId, ...question }, ask });
+}
+
+function questionAnswered(run: RunState | null, { data }: DurableEvent<'agent.tool.question.answered'>): void {
+  const { toolCallId, questionId, action, content } = data;
+  const { answers = [] } = findCall(run, toolCallId) ?? {};
+  const answer = { questionId, action, ...(content && { content }) };
+  changeCall(run, toolCallId, { phase: 'ready', again: true, question: undefined, ask: undefined, answers: [...answers, answer] });
 }
 
 function spend(state: ThreadState, { wasted, ...answer }: { usage: Usage; costUsd?: number; wasted?: Waste }): void {

@@ -100,6 +100,8 @@ const references: { [T in DurableEventType]: Reference<T> } = {
     }),
   }),
   'agent.tools.loaded': plain,
+  'agent.tool.question.asked': plain,
+  'agent.tool.question.answered': plain,
   'agent.tool.outcome.unknown': plain,
   'agent.tool.outcome.settled': plain,
   'agent.tool.compensation.started': plain,

@@ -3,8 +3,9 @@ import { checkInput, checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
 import type { Delivery, Settlement } from './event';
-import { isObject } from './json';
+import { isObject, type JsonObject } from './json';
 import type { Content } from './message';
+import type { AnswerAction } from './questions';
 import { type Refusal, refusal } from './refusal';
 import { activeRun, isOver, type Overrides, type ThreadState } from './state';
 import { checkOverrides } from './thread-input';
@@ -53,6 +54,20 @@ export interface DecisionRequest {
   /** The digest of the call, from `pending`. The decision is refused if the waiting call has another digest. */
   expect?: string;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */
+  signature?: string;
+}
+/** Answers the question of a call's tool. */
+export interface AnswerRequest {
+  toolCallId: string;
+  /** The question's id, from `pending`. The answer is refused if the call asks something else. */
+  questionId?: string;
+  /** Default `accept`. */
+  action?: AnswerAction;
+  /** With `accept`: the fields of the form. Checked against the question's schema. */
+  content?: JsonObject;
+  by?: string;
+  groups?: string[];
+  /** The signature of `by` over `statementOf`. Required if the thread takes signed answers only. */
   signature?: string;
 }
 /** Settles a call whose outcome is unknown. */

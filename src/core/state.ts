@@ -6,6 +6,7 @@ import type { JsonObject } from './json';
 import type { LoadedTool } from './loaded-tools';
 import type { LogRecord } from './log';
 import { type Message, noUsage, type Usage, type UserMessage } from './message';
+import type { QuestionAnswer, ToolQuestion } from './questions';
 import type { FollowedRequest } from './request-ids';
 import type { SagaCall } from './sagas';
 import type { CheckedCall, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
@@ -37,10 +38,14 @@ export type CallState = {
   signed?: Attestation[];
   /** Why the outcome is unknown, if a person is asked to settle it. */
   unknown?: string;
-  /** A person has settled that the call was not carried out, so it runs again. */
+  /** A person has settled that the call was not carried out, or answered its question, so it runs again. */
   again?: true;
+  /** The question of its tool that waits for an answer. */
+  question?: ToolQuestion;
+  /** The answers to its questions so far, in order. */
+  answers?: QuestionAnswer[];
 } & (
-  | { phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'running' | 'unsettled' }
+  | { phase: 'ready' | 'awaiting-approval' | 'awaiting-output' | 'awaiting-answer' | 'running' | 'unsettled' }
   | { phase: 'done'; outcome: ToolOutcome; messageId: string }
 );
 

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from './json';
 import type { ToolSize } from './loaded-tools';
 import type { Content, OutputRef, Part } from './message';
+import type { ToolQuestion } from './questions';
 
 /** The description of a tool that the model gets. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {
@@ -36,6 +37,9 @@ export const onUnknownWays = ['tell-model', 'ask-person', 'probe-again', 'fail-r
 /** Whether a call with this effect has an unknown outcome after a crash. The others just run again. */
 export const canBeUnknown: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: true, saga: true };
 
+/** Whether a call with this effect may ask people questions: it ends at the question, and runs again with the answer. */
+export const mayAskPeople: Readonly<Record<Effect, boolean>> = { pure: true, keyed: true, once: false, verify: false, saga: false };
+
 /** Whether a call with this effect never runs twice by itself. */
 export const runsOnce: Readonly<Record<Effect, boolean>> = { pure: false, keyed: false, once: true, verify: false, saga: true };
 
@@ -63,6 +67,8 @@ export type Verdict =
       retry?: ToolRetry;
       background?: true;
       onUnknown?: OnUnknown;
+      /** The tool may ask people questions in the middle of a call; who may answer, and by when. */
+      questions?: AskPolicy;
     } & CheckedCall)
   /** Answered from outside the worker; `ask` says by whom and by when. With `question`, a person is asked something. */
   | ({ kind: 'external'; approval?: AskPolicy; ask?: AskPolicy; question?: true } & CheckedCall)
@@ -168,6 +174,8 @@ export interface ToolOutcome {
   found?: ToolSize[];
   /** What the tool returned, if a compensation may need it. */
   result?: Json;
+  /** The call ended at this question to a person, and runs again once it is answered. */
+  asks?: ToolQuestion;
 }
 
 /** By status: whether the call ran or may have run, and whether it fails a run whose agent has `toolFailure: 'fail'`. */

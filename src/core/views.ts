@@ -49,7 +49,7 @@ export function pendingCalls(state: ThreadState): PendingCall[] {
 }
 
 function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
-  const { id, name, phase, verdict, ask } = call;
+  const { id, name, phase, verdict, ask, question: asks } = call;
   if (!waits(call)) return [];
   const approval = phase === 'awaiting-approval';
   const unsettled = phase === 'unsettled';
@@ -59,10 +59,11 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
   const checked = checkedCall(call);
   return [
     {
-      kind: approval ? 'approval' : unsettled ? 'outcome' : question ? 'question' : 'output',
+      kind: approval ? 'approval' : unsettled ? 'outcome' : asks ? 'tool-question' : question ? 'question' : 'output',
       toolCallId: id,
       name,
       arguments: shownArguments(state, call),
+      ...(asks && { question: asks }),
       ...(unsettled ? { reason: call.unknown ?? '' } : policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
@@ -89,10 +90,11 @@ export function checkedCall({ verdict, editedArguments, checked }: CallState): C
   return { ...(known?.arguments !== undefined && { arguments: known.arguments }), ...(known?.digest && { digest: known.digest }) };
 }
 
-/** Returns the policy by which people are asked about a call in this phase: for its approval, for its output, or to settle it. */
+/** Returns the policy by which people are asked about a call in this phase: for its approval, for its output, for an answer, or to settle it. */
 export function askPolicyOf(verdict: Verdict, phase: CallState['phase']): AskPolicy | undefined {
   if (phase === 'awaiting-approval') return isCarriedOut(verdict) ? verdict.approval : undefined;
   if (phase === 'unsettled') return settledBy(verdict);
+  if (phase === 'awaiting-answer') return verdict.kind === 'run' ? verdict.questions : undefined;
   return verdict.kind === 'external' ? verdict.ask : undefined;
 }
 
@@ -178,6 +180,7 @@ const waitsFor: Record<PendingCall['kind'], string> = {
   approval: 'an approval',
   output: 'its output',
   question: 'an answer',
+  'tool-question': 'an answer to its question',
   outcome: 'someone to settle its outcome',
   limit: 'more of it',
   reply: 'a reply',

@@ -46,7 +46,7 @@ export type { Toolset } from './defining/toolset';
 export { createToolset } from './defining/toolset';
 export type { McpToolsOptions } from './mcp/mcp-tools';
 export { mcpTools } from './mcp/mcp-tools';
-export type { McpCredentials, McpProcess, McpServer, McpToolRules, McpUrl } from './mcp/options';
+export type { McpCredentials, McpProcess, McpQuestions, McpServer, McpToolRules, McpUrl } from './mcp/options';
 export type { Authorization } from './oauth/authorization';
 export { beginAuthorization, finishAuthorization } from './oauth/authorization';
 export type { FolderTokenStoreOptions } from './oauth/folder-token-store';

@@ -1,14 +1,16 @@
 import { condition, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
+import { checkAnswer } from '../core/answering';
 import { askedWith } from '../core/ask-policy';
 import type { Attestation } from '../core/attestation';
 import { callById, findCall, runOf, waits } from '../core/calls';
-import { actionAt, lateDecision, lateOutputs } from '../core/deadlines';
+import { actionAt, lateAnswer, lateDecision, lateOutputs } from '../core/deadlines';
 import { checkDecision, checkSubmit, notEntitledToEdit } from '../core/decisions';
 import type { Extra } from '../core/evolve';
 import { excerpt } from '../core/json';
 import type { ToolCall } from '../core/message';
-import type { DecisionRequest, SubmitRequest } from '../core/requests';
+import type { ToolQuestion } from '../core/questions';
+import type { AnswerRequest, DecisionRequest, SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, stepIdOf } from '../core/state';
 import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
 import { askPolicyOf, checkedCall, pendingCalls, waitSummary } from '../core/views';
@@ -39,6 +41,15 @@ export function requestApproval(thread: ThreadContext, id: string, policy: AskPo
     { stepId: stepIdOf(run), toolCall: callOf(thread, id), ...edited, ...checkedCall(call), ...asked, ...due(deadlineMs) },
     { approval: policy },
   );
+}
+
+/** Records that a call ended at a question of its tool. The call then waits until it is answered or its policy's deadline passes. */
+export function requestAnswer({ state, record }: ThreadContext, id: string, question: ToolQuestion): void {
+  const { name, verdict } = callById(state.run, id);
+  const { users, groups, deadlineMs } = askPolicyOf(verdict, 'awaiting-answer') ?? {};
+  const { id: questionId, ...asked } = question;
+  const who = { ...(users && { users }), ...(groups && { groups }) };
+  record('agent.tool.question.asked', { toolCallId: id, name, questionId, ...asked, ...who, ...due(deadlineMs) });
 }
 
 /** Resolves when a call no longer waits: someone answered, the policy's deadline action was carried out, or `over` returns true. */
@@ -82,7 +93,7 @@ function shownAs({ state }: ThreadContext, id: string): { summary?: string } {
   return pending ? { summary: waitSummary(pending) } : {};
 }
 
-function passDeadline(thread: ThreadContext, { id, name, verdict, phase }: CallState, { passed }: AskState): void {
+function passDeadline(thread: ThreadContext, { id, name, verdict, phase, question }: CallState, { passed }: AskState): void {
   const { record } = thread;
   const policy = askPolicyOf(verdict, phase) ?? {};
   const action = actionAt(policy.onDeadline ?? [], passed);
@@ -96,7 +107,9 @@ function passDeadline(thread: ThreadContext, { id, name, verdict, phase }: CallS
     return;
   }
   if (action === 'cancel') return cancelRun(thread, { reason: `nobody answered for ${name} ("${id}") in time` });
-  if (phase === 'awaiting-output') {
+  if (phase === 'awaiting-answer') {
+    record('agent.tool.question.answered', { toolCallId: id, questionId: question?.id ?? '', action: 'cancel', source: 'deadline' });
+  } else if (phase === 'awaiting-output') {
     record('agent.input.expired', { toolCallId: id });
     finishCall(thread, id, {
       status: 'failed',
@@ -142,6 +155,28 @@ function takeOutputs(thread: ThreadContext, { outputs, by, signed }: SubmitReque
     const status = isError ? 'failed' : 'success';
     finishCall(thread, toolCallId, { status, output: toContent(output), ...(by && { by }), ...(signed && { signed }) }, extra);
   }
+}
+
+export function acceptAnswer(thread: ThreadContext, asked: AnswerRequest, extra: Extra): void | Promise<void> {
+  if (!thread.state.facts?.signedDecisions) return takeAnswer(thread, asked, extra);
+  const came = Date.now();
+  const attesting = attest(thread, { name: 'answerQuestion', content: asked }).then((attested) => {
+    const still = checkAnswer(thread.state, asked, attested);
+    const refused = still.ok ? lateAnswer(thread.state, asked, came) : still;
+    if (refused) throw failureOf(refused);
+    takeAnswer(thread, { ...asked, ...attested }, extra);
+  });
+  return underWay(thread, [asked.toolCallId], attesting);
+}
+
+function takeAnswer(thread: ThreadContext, answer: AnswerRequest & Partial<Attested>, extra: Extra): void {
+  const { toolCallId, action = 'accept', content, by, signed } = answer;
+  const { question } = callById(thread.state.run, toolCallId);
+  const form = action === 'accept' && question?.schema ? { content: content ?? {} } : {};
+  const who = { ...(by && { by }), ...(signed && { signed }) };
+  goOnAfter(thread, () =>
+    thread.record('agent.tool.question.answered', { toolCallId, questionId: question?.id ?? '', action, ...form, ...who }, extra),
+  );
 }
 
 /** `came`: when the thread received the decision. A deadline that passes while the decision is being checked does not make it late. */

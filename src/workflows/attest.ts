@@ -25,7 +25,7 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { state, growth } = thread;
   const { name, content } = request;
   const run = activeRun(state);
-  const call = name === 'submitToolOutputs' ? undefined : findCall(run, content.toolCallId);
+  const call = name === 'submitToolOutputs' || name === 'answerQuestion' ? undefined : findCall(run, content.toolCallId);
   const asked = { agent: state.agent, runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>

@@ -55,13 +55,18 @@ export function noProgress({ id, name, phase }: CallState): ApplicationFailure {
   return ApplicationFailure.nonRetryable(words, 'no_progress');
 }
 
-/** Records the outcome `skipped`, or `unknown` if nobody settled it, for every call that is neither done nor running and that `which` selects. */
+/** Records the outcome `skipped`, `unknown` if nobody settled it, or `cancelled` if nobody answered its question, for every call that is neither done nor running and that `which` selects. */
 export function skipCalls(thread: ThreadContext, why: string, which: (call: CallState) => boolean = () => true): void {
   for (const call of thread.state.run?.calls ?? []) {
     if (call.phase === 'done' || call.phase === 'running' || !which(call)) continue;
     if (call.phase === 'unsettled') {
       const { unknown: message = `the outcome of ${call.name} is unknown` } = call;
       finishCall(thread, call.id, { status: 'unknown', output: message, error: { name: 'OutcomeUnknownError', message } });
+      continue;
+    }
+    if (call.phase === 'awaiting-answer') {
+      const output = `Error: ${call.name} asked a person a question, and was cancelled before an answer, because ${why}.`;
+      finishCall(thread, call.id, { status: 'cancelled', output });
       continue;
     }
     finishCall(thread, call.id, { status: 'skipped', output: `Error: not executed, because ${why}.` });

@@ -13,7 +13,8 @@ export async function limitCalls(thread: ThreadContext, run: RunState): Promise<
   const now = Date.now();
   const spentUp = beforeCall(state, now);
   const noRound = run.roundOf === run.turn ? undefined : reached(state, now, ['toolRounds']);
-  const open = run.calls.filter(({ phase, verdict }) => phase === 'ready' && isCarriedOut(verdict));
+  // A call that runs again with answers to its questions was counted when it began.
+  const open = run.calls.filter(({ phase, verdict, answers }) => phase === 'ready' && isCarriedOut(verdict) && !answers);
   const { excess, at } = excessCalls(state, now, open, noRound ?? spentUp);
   if (!at || excess.length === 0) return run.limitAsk ? atLimit(thread, undefined) : undefined;
 

@@ -18,9 +18,11 @@ export function mustHaveRoom(thread: ThreadContext, name: string): void {
   }
 }
 
+const checkedByActivity: readonly RequestName[] = ['approve', 'submitToolOutputs', 'answerQuestion', 'settle'];
+
 /** Whether an activity has to check a request: its signature or its edited arguments. */
 export function needsCheck({ state }: ThreadContext, name: RequestName, request: unknown): boolean {
-  if (name !== 'approve' && name !== 'submitToolOutputs' && name !== 'settle') return false;
+  if (!checkedByActivity.includes(name)) return false;
   return state.facts?.signedDecisions === true || (request as Partial<DecisionRequest>).arguments !== undefined;
 }
 

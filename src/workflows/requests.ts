@@ -1,15 +1,17 @@
 import { currentUpdateInfo, setDefaultSignalHandler, setHandler } from '@temporalio/workflow';
 import { type Receipt, type RequestName, signals, updates } from '../contract/requests';
 import { decodeFailureOf } from '../contract/undecodable';
+import { checkAnswer } from '../core/answering';
 import { checkExtent } from '../core/check-input';
 import { type Checked, refused } from '../core/checked';
-import { lateDecision, lateOutputs, lateReply } from '../core/deadlines';
+import { lateAnswer, lateDecision, lateOutputs, lateReply } from '../core/deadlines';
 import { checkDecision, checkSubmit } from '../core/decisions';
 import type { Extra } from '../core/evolve';
 import { excerpt } from '../core/json';
 import type { Refusal } from '../core/refusal';
 import { type FollowedRequest, followedBefore, identify, type RequestMark, sameAs } from '../core/request-ids';
 import {
+  type AnswerRequest,
   type CancelRequest,
   type CloseRequest,
   checkCancel,
@@ -26,7 +28,7 @@ import {
 } from '../core/requests';
 import { checkSettle } from '../core/settling';
 import { activeRun, type ThreadState } from '../core/state';
-import { acceptDecision, acceptOutputs } from './ask-people';
+import { acceptAnswer, acceptDecision, acceptOutputs } from './ask-people';
 import { grow, requestEvents } from './growth';
 import { mustHaveRoom, needsCheck } from './one-of-few';
 import { answerQueries } from './queries';
@@ -58,6 +60,7 @@ export function handleRequests(thread: ThreadContext): void {
     sendMessage: request<SendRequest>(thread, 'sendMessage', inTime(checkSend, lateReply), acceptMessage),
     submitToolOutputs: request<SubmitRequest>(thread, 'submitToolOutputs', inTime(checkSubmit, lateOutputs), acceptOutputs),
     approve: request<DecisionRequest>(thread, 'approve', inTime(checkDecision, lateDecision), acceptDecision),
+    answerQuestion: request<AnswerRequest>(thread, 'answerQuestion', inTime(checkAnswer, lateAnswer), acceptAnswer),
     settle: request<SettleRequest>(thread, 'settle', (payload) => checkSettle(state, payload), acceptSettlement),
     pause: request<PauseRequest>(thread, 'pause', (payload) => checkPause(state, payload), acceptPause),
     resume: request<PauseRequest>(thread, 'resume', (payload) => checkResume(state, payload), acceptResume),
@@ -160,6 +163,7 @@ const descriptions: Record<RequestName, string> = {
     'Sends a message to the agent, for its next turn or as the next run of a conversation. {"input":"…","delivery":"next-turn|now|after-run"}',
   submitToolOutputs: 'Answers calls that wait for their output. {"outputs":[{"toolCallId":"…","output":…}]}',
   approve: 'Decides a call that waits for an approval. {"toolCallId":"…","approved":true,"by":"…","reason":"…"}',
+  answerQuestion: 'Answers the question of a call. {"toolCallId":"…","action":"accept|decline|cancel","content":{…}}',
   settle: 'Settles a call whose outcome is unknown. {"toolCallId":"…","outcome":"done|not-done|failed","output":…,"reason":"…","by":"…"}',
   pause: 'No model call and no tool call begins until the thread is resumed. {"reason":"…","by":"…"}, both optional.',
   resume: 'Continues after a pause.',

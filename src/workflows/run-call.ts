@@ -5,6 +5,7 @@ import { whyNoMoreSagas } from '../core/sagas';
 import { stepIdOf } from '../core/state';
 import { runsOnce, toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
+import { awaitPeople, requestAnswer } from './ask-people';
 import { continueInBackground, whyFull } from './background';
 import { callOf, finishCall } from './finish-call';
 import { hasHook, runHook } from './hooks';
@@ -19,7 +20,7 @@ export interface CallGate {
   hold(id: string): Promise<void>;
   /** Whether another call has ended the run, so that this one does not begin. */
   isOver(): boolean;
-  /** Lets the call begin again once someone has settled that it was not carried out. */
+  /** Lets the call begin again once someone has settled that it was not carried out, or has answered its question. */
   leave(id: string): void;
 }
 
@@ -49,6 +50,11 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
     if (cancelled !== undefined) {
       finishCall(thread, id, { output: content, ...rest });
       throw cancelled;
+    }
+    if (outcome.asks) {
+      requestAnswer(thread, id, outcome.asks);
+      await awaitPeople(thread, id, gate.isOver);
+      return gate.leave(id);
     }
     if (outcome.status === 'unknown' && leaveUnsettled(thread, { id, name }, verdict, outcome)) return gate.leave(id);
     if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
@@ -91,7 +97,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
   const call = callOf(thread, id);
   const run = runOf(state);
   const calling = callById(run, id);
-  const { editedArguments, editedBy = 'person', approved, signed } = calling;
+  const { editedArguments, editedBy = 'person', approved, signed, answers = [] } = calling;
   const { digest } = approved && state.facts?.judgesDecisions ? checkedCall(calling) : {};
   return {
     agent: state.agent,
@@ -102,6 +108,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(editedArguments !== undefined && { edited: editedBy }),
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
+    ...(verdict.questions && { answers }),
     ...(runsOnce[verdict.effect] && { once: true }),
     ...(verdict.effect === 'verify' && { verify: true, ...(again && { begun: true }) }),
   };

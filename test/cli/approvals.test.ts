@@ -38,6 +38,7 @@ function scene(waits: PendingCall = call, columns?: number) {
     approve: (id: string, decision: Expecting) => answered({ approve: id, ...asShown(decision) }),
     reject: (id: string, decision: Expecting) => answered({ reject: id, ...asShown(decision) }),
     answer: (id: string, text: string, who: object) => answered({ answer: id, text, ...who }),
+    answerQuestion: (id: string, reply: object) => answered({ id, ...reply }),
     send: (input: string, options: object) => answered({ send: input, ...options }),
     status: () => Promise.resolve({ paused: state.paused }),
     resume: (who: object) => answered({ resume: true, ...who }),
@@ -256,6 +257,69 @@ test.each([
   await answer('A number, or words of your own', line);
   await until('it is answered', () => told.length === 1);
   expect(told).toEqual([{ answer: 'c1', text, by: 'dana', groups: ['leads'] }]);
+});
+
+describe('the question of a call', () => {
+  const question = {
+    id: 'question_1',
+    from: 'shop\u001b[2J',
+    message: 'How many?\nyes: forged',
+    schema: {
+      type: 'object' as const,
+      properties: {
+        seats: { type: 'integer' as const, maximum: 9 },
+        place: {
+          type: 'string' as const,
+          oneOf: [
+            { const: 'w', title: 'Window' },
+            { const: 'a', title: 'Aisle' },
+          ],
+        },
+        extras: { type: 'array' as const, items: { type: 'string' as const, enum: ['meal', 'bag'] } },
+        insured: { type: 'boolean' as const, default: false },
+      },
+      required: ['seats'],
+    },
+  };
+  const asked: PendingCall = { ...call, kind: 'tool-question', question };
+  const who = { question, by: 'dana', groups: ['leads'] };
+
+  test('is answered field by field, each until it fits', async () => {
+    const { approvals, answer, sees, told } = scene(asked);
+    await approvals.offer([asked]);
+    await sees('? shop<U+001B>[2J asks: How many? (deploy)\n    │ yes: forged\n    - seats (a whole number, at most 9, required)\n');
+    await answer('[a]nswer, [d]ecline, [c]ancel', 'a');
+    await answer('Your answer: ', '');
+    await answer(/must be a number[\s\S]*Your answer: /, '10');
+    await answer(/must be at most 9[\s\S]*Your answer: /, '2');
+    await answer(/1 · w: Window\n.*2 · a: Aisle\n[\s\S]*A number \(Enter: none\): /, '2');
+    await answer('Numbers, separated by commas (Enter: none): ', '1, bag');
+    await answer('[y]es or [n]o (Enter: false): ', '');
+    await until('it is answered', () => told.length === 1);
+    expect(told).toEqual([{ id: 'c1', ...who, content: { seats: 2, place: 'a', extras: ['meal', 'bag'], insured: false } }]);
+  });
+
+  test.each([
+    ['d', 'decline'],
+    ['cancel', 'cancel'],
+  ])('is answered with %s', async (line, action) => {
+    const { approvals, answer, told } = scene(asked);
+    await approvals.offer([asked]);
+    await answer('[a]nswer, [d]ecline, [c]ancel', line);
+    await until('it is answered', () => told.length === 1);
+    expect(told).toEqual([{ id: 'c1', ...who, action }]);
+  });
+
+  test('that wants an address to be visited shows it, and is accepted', async () => {
+    const { schema: _, ...rest } = question;
+    const visit: PendingCall = { ...asked, question: { ...rest, url: 'https://example.com/sign' } };
+    const { approvals, answer, sees, told } = scene(visit);
+    await approvals.offer([visit]);
+    await sees('    → to visit: https://example.com/sign\n');
+    await answer('[a]ccept, [d]ecline, [c]ancel', 'a');
+    await until('it is answered', () => told.length === 1);
+    expect(told).toEqual([{ id: 'c1', ...who, question: visit.question }]);
+  });
 });
 
 describe('the options of a question', () => {

@@ -42,6 +42,7 @@ const requests: Record<RequestName, { methods: string[]; commands: string[] }> =
   sendMessage: { methods: ['send'], commands: ['send', 'reply'] },
   submitToolOutputs: { methods: ['submitToolOutputs'], commands: ['submit'] },
   approve: { methods: ['approve', 'reject', 'answer'], commands: ['approve', 'reject', 'answer'] },
+  answerQuestion: { methods: ['answerQuestion'], commands: ['answer'] },
   settle: { methods: ['settle'], commands: ['settle'] },
   pause: { methods: ['pause'], commands: ['pause'] },
   resume: { methods: ['resume'], commands: ['resume'] },

@@ -1,6 +1,7 @@
 import type { PendingCall } from '../../core/event';
 import { printableLine } from '../../core/printable';
-import { type Styled, styled } from '../views/styled';
+import type { QuestionSchema } from '../../core/questions';
+import { Styled, styled } from '../views/styled';
 
 /**
  * Quotes a word for a shell. Hints are copied, and anyone may have chosen the ids in them. Invisible characters are written as escapes that bash and
@@ -25,9 +26,14 @@ export function commandLine(command: string, words: readonly string[], { fill = 
   return dash ? styled`longhaul ${command}${options} -- ${given}` : styled`longhaul ${command} ${given}${options}`;
 }
 
+/** The content to fill in, as JSON: the required fields, or all if none is. */
+function formOf({ properties, required }: QuestionSchema): string {
+  return JSON.stringify(Object.fromEntries((required ?? Object.keys(properties)).map((name) => [name, '…'])));
+}
+
 /** The commands that answer a pending call. */
 export function answerHint(threadId: string): (call: PendingCall) => Styled {
-  return ({ kind, toolCallId, users, groups, approvers = 1, digest, signed }) => {
+  return ({ kind, toolCallId, users, groups, approvers = 1, digest, signed, question }) => {
     const call = [threadId, toolCallId];
     // `--by` is needed if the call is for certain people, or if several people must approve.
     const name = signed || users || groups || approvers > 1 ? ' --by YOU' : '';
@@ -43,6 +49,11 @@ export function answerHint(threadId: string): (call: PendingCall) => Styled {
       }
       case 'question':
         return styled`${key}${commandLine('answer', call, { fill: ' "…"', options: who })}`;
+      case 'tool-question': {
+        const others = ['decline', 'cancel'].map((action) => commandLine('answer', call, { options: ` --${action}${who}` }));
+        const fill = question?.schema ? ` ${shellWord(formOf(question.schema))}` : '';
+        return styled`${key}${commandLine('answer', call, { fill, options: who })}   (or: ${Styled.join(others, '; ')})`;
+      }
       case 'output':
         return styled`${key}${commandLine('submit', call, { fill: " '<output>'", options: who })}`;
       case 'outcome': {

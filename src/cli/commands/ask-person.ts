@@ -3,11 +3,13 @@ import { limitNames } from '../../core/agent';
 import { argumentLines, type Room } from '../../core/argument-lines';
 import type { PendingCall } from '../../core/event';
 import { parseObject } from '../../core/json';
+import { questionLines } from '../../core/question-lines';
 import { lineOf } from '../exit';
 import { choices, optionsOf, type Question, questionOf, rulesOf, rulesWords, whomWords } from '../views/render-people';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { minute } from '../views/words';
 import { type Approvals, hasVoted, isFor, stillPending } from './approvals';
+import { askForm } from './ask-form';
 import { NoAnswer, type Prompt } from './prompt';
 
 export interface Person {
@@ -88,6 +90,7 @@ async function untilAnswered(asking: Asking): Promise<void> {
 const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>> = {
   approval: decide,
   question: answerQuestion,
+  'tool-question': answerToolQuestion,
   limit: decideLimit,
   reply,
   output: () => Promise.resolve(true),
@@ -161,6 +164,22 @@ async function answerQuestion(asking: Asking): Promise<boolean> {
   }
 }
 
+async function answerToolQuestion(asking: Asking): Promise<boolean> {
+  const { thread, call, prompt, signal, write } = asking;
+  const { toolCallId: id, question } = call;
+  if (!question) return true;
+  const reply = { ...who(asking), question };
+  const accept = question.schema ? '[a]nswer' : '[a]ccept';
+  const words = (await prompt.ask(styled`${paint.dim(`${accept}, [d]ecline, [c]ancel (no answer)`)} `, signal)).trim().toLowerCase();
+  if (isOne(words, 'decline')) await thread.answerQuestion(id, { ...reply, action: 'decline' });
+  else if (isOne(words, 'cancel')) await thread.answerQuestion(id, { ...reply, action: 'cancel' });
+  else if (isOne(words, 'answer') || isOne(words, 'accept')) {
+    const form = question.schema && (await askForm(question.schema, (line) => prompt.ask(line, signal), write));
+    await thread.answerQuestion(id, { ...reply, ...(form && { content: form }) });
+  } else return false;
+  return true;
+}
+
 async function decideLimit(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal } = asking;
   const { toolCallId: id } = call;
@@ -216,6 +235,14 @@ function introductionTo(call: PendingCall): Styled {
   switch (call.kind) {
     case 'question':
       return asked(questionOf(call, room), whom);
+    case 'tool-question':
+      return Styled.join(
+        questionLines(call.question ?? { id: '', from: call.name, message: '' }).map((row, i) =>
+          i === 0
+            ? styled`${paint.yellow(row)} ${paint.dim(`(${[call.name, about].filter(Boolean).join(' · ')})`)}\n`
+            : styled`    ${Styled.lines(row)}\n`,
+        ),
+      );
     case 'limit':
       return styled`${paint.yellow(`? ${call.reason ?? `The limit of ${call.name} is reached.`}`)}\n`;
     case 'reply':

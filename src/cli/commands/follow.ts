@@ -47,6 +47,7 @@ function settledBy(event: AgentEvent, asleep: string | undefined): string | unde
   switch (event.type) {
     case 'agent.approval.decided':
     case 'agent.tool.execution.completed':
+    case 'agent.tool.question.answered':
     case 'agent.input.expired':
       return event.data.toolCallId;
     case 'agent.limit.extended':

@@ -56,8 +56,10 @@ function addWords(program: Command): void {
     });
   program
     .command('answer')
-    .description('answer a question that the agent asked')
-    .arguments('<thread> <call> <text>')
+    .description('answer a question of the agent, or of a call: a text, or the fields of its form as a JSON object')
+    .arguments('<thread> <call> [answer]')
+    .addOption(new Option('--decline', 'for the question of a call: refuse what it asks for').conflicts('cancel'))
+    .option('--cancel', 'for the question of a call: leave it without an answer')
     .addOption(byOption())
     .addOption(groupOption())
     .action((thread, call, text, options) => {

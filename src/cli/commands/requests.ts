@@ -1,13 +1,15 @@
 import type { LonghaulClient, Thread } from '../../client';
 import type { Receipt } from '../../contract/requests';
 import type { PendingCall } from '../../core/event';
-import { isObject } from '../../core/json';
+import { isObject, type Json, type JsonObject, parseObject } from '../../core/json';
+import type { QuestionSchema } from '../../core/questions';
 import { UsageError } from '../exit';
 import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
 import { commandLine } from './answer-hint';
 import { agreedWords } from './approvals';
+import { valueOfWords } from './ask-form';
 import { withClient } from './connect';
 import { givenText } from './given-text';
 
@@ -100,9 +102,44 @@ export function reject(threadId: string, call: string, { stop, ...decision }: De
   );
 }
 
-export async function answer(threadId: string, call: string, words: string, who: Who): Promise<void> {
-  const text = await givenText(words, 'the answer');
-  await request(threadId, styled`${call} is answered.`, (thread) => thread.answer(call, text, whoOf(who)));
+type AnswerOptions = Who & { decline?: boolean; cancel?: boolean };
+
+/** Answers a question of the agent, or of a call. */
+export async function answer(
+  threadId: string,
+  call: string,
+  words: string | undefined,
+  { decline, cancel, ...who }: AnswerOptions,
+): Promise<void> {
+  const action = decline ? 'decline' : cancel ? 'cancel' : undefined;
+  if (action && words !== undefined) throw new UsageError(`answer: give either an answer or --${action}`);
+  const text = words === undefined ? undefined : await givenText(words, 'the answer');
+  await request(threadId, action ? styled`${call} is answered with ${action}.` : styled`${call} is answered.`, async (thread) => {
+    const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
+    if (pending?.question || action) {
+      const content = text === undefined ? undefined : contentOf(pending?.question?.schema, text);
+      const { question } = pending ?? {};
+      return thread.answerQuestion(call, {
+        ...whoOf(who),
+        ...(action && { action }),
+        ...(content && { content }),
+        ...(question && { question }),
+      });
+    }
+    if (text === undefined) throw new UsageError('answer: give the answer');
+    return thread.answer(call, text, whoOf(who));
+  });
+}
+
+/** Reads an answer to a form: a JSON object, or the value of its only field. */
+function contentOf(schema: QuestionSchema | undefined, text: string): JsonObject {
+  const object = parseObject(text);
+  if (object) return object as JsonObject;
+  const fields = Object.entries(schema?.properties ?? {});
+  const [only] = fields;
+  if (!only || fields.length > 1) throw new UsageError('answer: the form is answered with a JSON object that has its fields');
+  const [name, field] = only;
+  return { [name]: valueOfWords(field, text.trim()) as Json };
 }
 
 export async function submit(

@@ -153,6 +153,7 @@ const waitsFor: Record<PendingCall['kind'], string> = {
   approval: 'waits for its approval',
   output: 'waits for its output',
   question: 'waits for an answer:',
+  'tool-question': 'asks a person:',
   outcome: 'has an unknown outcome:',
   limit: 'waits for a higher limit',
   reply: 'waits for a',

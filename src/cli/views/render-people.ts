@@ -3,6 +3,7 @@ import { limitWords } from '../../core/decide';
 import type { AgentEvent, AskDetails, EventData, PendingCall } from '../../core/event';
 import { parseObject } from '../../core/json';
 import { printableLine } from '../../core/printable';
+import { questionLines } from '../../core/question-lines';
 import type { PermissionRule } from '../../core/tool';
 import { commandLine } from '../commands/answer-hint';
 import { type Part, Styled, styled } from './styled';
@@ -54,6 +55,10 @@ export const shownOfPeople: Shown = {
     line(state, styled`  ${state.options.paint.green('compensated')} ${name}${about(state, toolCallId)}`),
   'agent.tool.compensation.failed': ({ toolCallId, name, message }, state) =>
     line(state, styled`  ${state.options.paint.red('not compensated')} ${name}: ${message}${about(state, toolCallId)}`),
+  'agent.tool.question.answered': ({ toolCallId, action, by, signed, source }, state) => {
+    const who = source === 'deadline' ? ', because nobody answered in time' : byWhom(by, signed);
+    return line(state, styled`  ${answeredWords[action]}${who}${about(state, toolCallId)}`);
+  },
   'agent.tool.outcome.unknown': ({ toolCallId, message }, state) =>
     line(state, styled`  ${state.options.paint.yellow('unknown')}: ${message}${about(state, toolCallId)}`),
   'agent.tool.outcome.settled': ({ toolCallId, outcome, by, signed, reason }, state) =>
@@ -90,6 +95,8 @@ export const shownOfPeople: Shown = {
   'thread.run.requires_action': ({ pending }, state, { threadId }) => Styled.join(pending.map((call) => waits(call, state, threadId))),
 };
 
+const answeredWords = { accept: 'answered', decline: 'declined', cancel: 'left without an answer' };
+
 /** Prints a pending call, except approvals and limits, which were printed when they were requested. */
 function waits(call: PendingCall, state: ViewState, threadId: string): Styled {
   const { paint, hint } = state.options;
@@ -102,6 +109,13 @@ function waits(call: PendingCall, state: ViewState, threadId: string): Styled {
       line(state, paint.yellow(styled`? ${asked.question}`), forWhom),
       ...choices(asked).map((option) => line(state, styled`    ${option}`)),
       ...(asked.left > 0 ? [asItIs(state, styled`    … all of it: ${commandLine('show', [threadId])}`)] : []),
+    );
+  }
+  if (call.question) {
+    const [first = '', ...more] = questionLines(call.question);
+    told.push(
+      line(state, paint.yellow(first), paint.dim(styled`  (${[call.name, whom].filter(Boolean).join(' · ')})`)),
+      ...more.map((row) => line(state, styled`    ${Styled.lines(row)}`)),
     );
   }
   if (call.kind === 'output') {
@@ -131,6 +145,7 @@ export function argumentParts(args: string, all: Part, room: Room = someRoom): S
 export function questionParts(call: PendingCall, all: Part, room: Room = someRoom): Styled[] {
   const { kind, reason, arguments: args } = call;
   const why = reason ? [styled`? ${reason}`] : [];
+  if (call.question) return [...why, ...questionLines(call.question).map(Styled.lines), ...argumentParts(args, all, room)];
   if (kind !== 'question') return [...why, ...argumentParts(args, all, room)];
   const asked = questionOf(call, room);
   return [...why, styled`? ${asked.question}`, ...choices(asked), ...(asked.left > 0 ? [styled`… all of it: ${all}`] : [])];

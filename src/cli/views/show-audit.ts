@@ -132,6 +132,10 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined
       return styled`${paint.yellow('unknown')} ${paint.bold(fact.name)}: ${words(fact.message)}`;
     case 'settled':
       return styled`settled ${paint.bold(fact.name)} as ${fact.outcome}${by(fact.by, fact.signed)}${because(fact.reason)}`;
+    case 'question-asked':
+      return styled`${fact.from} asked in ${paint.bold(fact.name)}: ${words(fact.message)}`;
+    case 'question-answered':
+      return styled`answered the question of ${paint.bold(fact.name)}${fact.source ? ' by its deadline' : by(fact.by, fact.signed)}: ${fact.action}`;
     case 'unanswered':
       return styled`nobody answered ${paint.bold(fact.name)} in time`;
     case 'limit-reached':

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { AskOptions } from '../../core/ask-policy';
 import type { JsonObject } from '../../core/json';
+import type { QuestionAnswer } from '../../core/questions';
 import type { AskPolicy, Effect, OnUnknown, ToolRetry } from '../../core/tool';
 import type { Approval, ApprovalContext, ApprovalRule } from './approval';
 import type { JsonSchema, SchemaDefinitions } from './json-schema';
@@ -26,6 +27,8 @@ export interface ToolContext {
   now(): Date;
   /** How many bytes of text are of use in a result: the rest would neither be shown nor stored. For tools whose output has no end. */
   maxOutputBytes: number;
+  /** The answers that people gave to earlier questions of the call. Absent: the call can't ask. For tools of MCP servers. */
+  answers?: readonly QuestionAnswer[];
 }
 
 /** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */
@@ -118,6 +121,8 @@ export interface Tool {
   readonly onUnknown?: OnUnknown;
   readonly ask?: AskPolicy;
   readonly question?: true;
+  /** It may ask people questions in the middle of a call; who may answer, and by when. Set for tools of MCP servers. */
+  readonly questions?: AskPolicy;
   readonly execute?: (args: unknown, ctx: ToolContext) => unknown;
   readonly compensate?: (args: unknown, output: unknown, ctx: ToolContext) => unknown;
   readonly probe?: (request: ProbeRequest<unknown>, ctx: ToolContext) => unknown;

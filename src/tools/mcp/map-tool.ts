@@ -10,7 +10,7 @@ import type { Tool } from '../defining/define-tool';
 import { mustLookLikeSchema } from '../defining/schema-check';
 import { foreignInput } from '../defining/tool-input';
 import type { SecretMask } from '../running/secret-mask';
-import type { McpServer } from './options';
+import { type McpServer, questionPolicy } from './options';
 import { toolName } from './tool-name';
 
 /** What the engine makes of a server's list. */
@@ -57,6 +57,7 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
   const approval = checkedApproval(rules.approval ?? options.approval ?? 'never', refuse);
   const timeoutMs = rules.timeoutMs ?? options.timeoutMs;
   const effect = rules.effect ?? effectOf(tool);
+  const questions = questionPolicy(options);
   return Object.freeze({
     name,
     description: descriptionOf(server, tool),
@@ -64,6 +65,7 @@ function mapTool(name: string, server: string, options: McpServer, tool: McpTool
     tags: Object.freeze([server]),
     effect,
     ...(approval && { approval }),
+    ...(questions && { questions }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     // After a lost connection. Answers of the server, also its errors, are not repeated.
     ...(effect !== 'once' && { retry: { maxAttempts: 3, initialMs: 500 } }),

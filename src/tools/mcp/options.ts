@@ -1,5 +1,7 @@
+import { type AskOptions, askPolicy } from '../../core/ask-policy';
 import { isObject } from '../../core/json';
-import type { PlainEffect } from '../../core/tool';
+import { shortText } from '../../core/text';
+import type { AskPolicy, PlainEffect } from '../../core/tool';
 import type { Environment } from '../built-in/shell-environment';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
 import { longestTimeoutMs } from '../defining/define-tool';
@@ -22,11 +24,19 @@ interface McpServerCommon {
   approval?: ApprovalRule<Record<string, unknown>>;
   /** Timeout of one call, in milliseconds. Default: the agent's `toolTimeoutMs`. */
   timeoutMs?: number;
+  /**
+   * Whether the server may ask people questions in the middle of a call (elicitation), who may answer, and until when. `true`: anybody, without a
+   * deadline. Default: it may not. With it, each call has a connection of its own while it runs, because a question does not say which call asks.
+   */
+  questions?: true | McpQuestions;
   /** Rules for single tools, by the names that the server gives them. */
   rules?: Readonly<Record<string, McpToolRules>>;
   /** How long the server may take to start, to connect and to list its tools, in milliseconds. Default 20,000. */
   startTimeoutMs?: number;
 }
+
+/** Who answers a server's questions, and until when. At the end of `onDeadline`, the server is told that nobody chose an answer. */
+export type McpQuestions = Pick<AskOptions, 'groups' | 'users' | 'deadlineMs' | 'onDeadline'>;
 
 /** A server that the worker starts as a process, and talks to over its standard input and output. */
 export interface McpProcess extends McpServerCommon {
@@ -100,9 +110,28 @@ function problemsOfServer(server: McpServer): string[] {
       ? []
       : ['only: give a list of names']),
     ...problemsOfTimes({ startTimeoutMs }),
+    ...problemsOfQuestions(server),
     ...problemsOfToolRules(server),
     ...Object.entries(rules).flatMap(([tool, rule]) => problemsOfToolRules(rule).map((problem) => `rules.${tool}.${problem}`)),
   ];
+}
+
+function problemsOfQuestions({ questions }: McpServer): string[] {
+  if (questions === undefined || questions === true) return [];
+  if (!isObject(questions)) return ["questions: give true, or who may answer, such as { groups: ['ops'] }"];
+  const unknown = Object.keys(questions).filter((key) => !['groups', 'users', 'deadlineMs', 'onDeadline'].includes(key));
+  const { policy, problems } = askPolicy(questions);
+  const approves = problems.length === 0 && policy.onDeadline?.includes('approve');
+  return [
+    ...unknown.map((key) => `questions.${shortText(key, 50)} is not known; known are groups, users, deadlineMs and onDeadline`),
+    ...problems.map((problem) => `questions: ${problem}`),
+    ...(approves ? ["questions: onDeadline is 'approve', which answers nothing; use 'deny'"] : []),
+  ];
+}
+
+/** The policy by which people are asked a server's questions; undefined if it may not ask. */
+export function questionPolicy({ questions }: McpServer): AskPolicy | undefined {
+  return questions === undefined ? undefined : questions === true ? {} : structuredClone(askPolicy(questions).policy);
 }
 
 function problemsOfPlace(server: McpServer): string[] {

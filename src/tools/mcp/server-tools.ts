@@ -1,10 +1,11 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { messageOfThrown } from '../../core/thrown';
-import type { Tool } from '../defining/define-tool';
+import type { Tool, ToolContext } from '../defining/define-tool';
 import type { ToolsWanted } from '../defining/tool-provider';
 import { callTool } from './call-tool';
 import { McpConnection, McpUnavailableError } from './connection';
 import { Credentials } from './credentials';
+import { ExclusiveConnections } from './exclusive-connections';
 import { mapTools } from './map-tool';
 import { defaultStartTimeoutMs, isProcess, type McpServer } from './options';
 import { connectTool, goneTool } from './stand-ins';
@@ -18,6 +19,8 @@ const freshMs = 300_000;
 /** The tools of one server, or of one of its users, as this worker knows them. */
 export class ServerTools {
   readonly #connection: McpConnection;
+  /** For a server that may ask people questions: its connections. */
+  readonly #exclusive: ExclusiveConnections | undefined;
   readonly #credentials: Credentials;
   readonly #connector: Tool;
   #tools: readonly Tool[] | undefined;
@@ -40,9 +43,12 @@ export class ServerTools {
     const known = isProcess(server) ? Object.values(server.environment ?? {}).filter((value) => value !== undefined) : [];
     this.#credentials = new Credentials(isProcess(server) ? undefined : server.credentials, known, user);
     this.#connector = connectTool(name, () => this.#connect());
-    this.#connection = new McpConnection(name, server, this.#credentials, () => {
-      this.#isStale = true;
-    });
+    const connection = () =>
+      new McpConnection(name, server, this.#credentials, () => {
+        this.#isStale = true;
+      });
+    this.#connection = connection();
+    this.#exclusive = server.questions && new ExclusiveConnections(this.#connection, connection);
   }
 
   /** Returns the tools; those last known if the server can't be reached. Never rejects. */
@@ -61,7 +67,7 @@ export class ServerTools {
 
   close(): Promise<void> {
     this.#isStale = true;
-    return this.#connection.close();
+    return this.#exclusive ? this.#exclusive.close() : this.#connection.close();
   }
 
   /** Closes the connection as soon as no call uses it. A call that begins later opens it, and it is closed again afterwards. */
@@ -122,8 +128,11 @@ export class ServerTools {
   }
 
   #executeOf(tool: McpTool): NonNullable<Tool['execute']> {
-    const parts = { server: this.name, connection: this.#connection, credentials: this.#credentials };
-    return (args, ctx) => this.#work(() => callTool(parts, tool, args as Record<string, unknown>, ctx));
+    const parts = { server: this.name, credentials: this.#credentials, mayAsk: this.#exclusive !== undefined };
+    const call = (connection: McpConnection, args: unknown, ctx: ToolContext) =>
+      callTool({ ...parts, connection }, tool, args as Record<string, unknown>, ctx);
+    return (args, ctx) =>
+      this.#work(() => (this.#exclusive ? this.#exclusive.use((own) => call(own, args, ctx)) : call(this.#connection, args, ctx)));
   }
 }
 

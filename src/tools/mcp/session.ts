@@ -1,8 +1,16 @@
-import { type CallToolResult, Client, type Tool as McpTool, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import {
+  type CallToolResult,
+  Client,
+  type Tool as McpTool,
+  ProtocolError,
+  ProtocolErrorCode,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
 import { longestTimeoutMs, type ToolContext } from '../defining/define-tool';
 import { errorFacts } from '../defining/thrown';
 import { BoundedTransport, type EndableTransport } from './bounded-transport';
+import type { CallQuestions } from './call-questions';
 import type { Credentials } from './credentials';
 import { httpFetch } from './http-fetch';
 import { isProcess, type McpServer } from './options';
@@ -19,8 +27,13 @@ export interface ListedTools {
 export interface McpSession {
   /** Reads the tools with these names, or all. */
   list(isWanted: (name: string) => boolean): Promise<ListedTools>;
-  call(tool: McpTool, args: Record<string, unknown>, ctx: Pick<ToolContext, 'signal' | 'progress'>): Promise<CallToolResult>;
+  /** `questions`: of this call, if the server may ask. Then no other call may run over the connection. */
+  call(tool: McpTool, args: Record<string, unknown>, ctx: CallContext): Promise<CallToolResult>;
   close(): Promise<void>;
+}
+
+export interface CallContext extends Pick<ToolContext, 'signal' | 'progress'> {
+  questions?: CallQuestions;
 }
 
 export interface SessionOptions {
@@ -49,6 +62,10 @@ export async function openSession(server: McpServer, options: SessionOptions): P
   const client = new Client(
     { name: 'longhaul', version: '1' },
     {
+      ...(server.questions && {
+        capabilities: { elicitation: { form: {}, url: {} } },
+        inputRequired: { maxRounds: bounds.callQuestions + 1 },
+      }),
       // Over HTTP, servers of the protocol's later versions need no session. A process has one anyway, and some end at requests that they don't know.
       versionNegotiation: { mode: isProcess(server) ? 'legacy' : 'auto', probe: { timeoutMs: timeout } },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onChange } },
@@ -56,6 +73,15 @@ export async function openSession(server: McpServer, options: SessionOptions): P
       jsonSchemaValidator: { getValidator: () => (value: unknown) => ({ valid: true, data: value as never, errorMessage: undefined }) },
     },
   );
+  let asking: CallQuestions | undefined;
+  if (server.questions) {
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      // Outside of a call nobody could be asked.
+      const answer = (await asking?.answer(params)) ?? { action: 'decline' as const };
+      if ('refused' in answer) throw new ProtocolError(ProtocolErrorCode.InvalidParams, answer.refused);
+      return answer;
+    });
+  }
   client.onclose = () => onClose(lastWords());
   try {
     await client.connect(transport, { timeout });
@@ -68,8 +94,9 @@ export async function openSession(server: McpServer, options: SessionOptions): P
   return {
     list: (isWanted) => listTools(client, isWanted, timeout).catch(throwWhy),
     // The schema of the output is left out, because the SDK would check the result with it.
-    call: ({ outputSchema: _, ...tool }, args, { signal, progress }) =>
-      client
+    call({ outputSchema: _, ...tool }, args, { signal, progress, questions }) {
+      asking = questions;
+      return client
         .callTool(
           { name: tool.name, arguments: args },
           {
@@ -80,7 +107,11 @@ export async function openSession(server: McpServer, options: SessionOptions): P
             onprogress: ({ message, progress: done, total }) => progress(progressWords(done, total, message)),
           },
         )
-        .catch(throwWhy),
+        .catch(throwWhy)
+        .finally(() => {
+          if (asking === questions) asking = undefined;
+        });
+    },
     async close() {
       client.onclose = undefined;
       if (inner instanceof StreamableHTTPClientTransport) await within(farewellMs, inner.terminateSession());

@@ -2,11 +2,13 @@ import { bounds } from '../../core/bounds';
 import type { Json } from '../../core/json';
 import type { Content, ToolCall } from '../../core/message';
 import { textOf } from '../../core/message';
+import type { ToolQuestion } from '../../core/questions';
 import { fits } from '../../core/sagas';
 import { shortText } from '../../core/text';
 import type { ToolError, ToolOutcome } from '../../core/tool';
 import { unreachable } from '../../core/unreachable';
 import { boundedContent } from '../../core/write-json';
+import { isCallQuestion } from '../defining/call-question';
 import type { Tool } from '../defining/define-tool';
 import { isSuspended } from '../defining/suspend';
 import { errorContent, errorFacts } from '../defining/thrown';
@@ -124,6 +126,7 @@ function written({ keep }: ToolHost): (value: unknown) => RawOutput {
 function finished(tool: Tool, end: End, write: (value: unknown) => RawOutput): RawExecution {
   if (end.kind === 'thrown') {
     const { error } = end;
+    if (isCallQuestion(error)) return { outcome: asking(tool, error.question), threw: false };
     if (isToolFailure(error)) {
       const { status = 'failed' } = error.details;
       return { outcome: rawFailure(errorFacts(error), { status, content: boundedContent(error.content) }), threw: false };
@@ -153,6 +156,12 @@ function resultOf(value: unknown, content: RawOutput): Json | undefined {
   if (content instanceof Uint8Array || value === undefined) return undefined;
   const result: Json = JSON.parse(JSON.stringify(value));
   return fits(result) ? result : undefined;
+}
+
+/** The outcome of a call that ends at a question. Its content is for callers that can't ask. */
+function asking({ name }: Tool, question: ToolQuestion): RawOutcome {
+  const message = `Tool '${name}' asks a person a question, and can't go on without the answer.`;
+  return { ...rawFailure({ name: 'QuestionAskedError', message }), asks: question };
 }
 
 /** The outcome of an aborted call, with the last output of the tool. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { bounds } from '../../core/bounds';
 import type { ToolCall } from '../../core/message';
+import type { QuestionAnswer } from '../../core/questions';
 import type { Dependencies, ToolContext } from '../defining/define-tool';
 import { ToolTimeoutError } from '../defining/tool-failure';
 import type { KeepBytes } from './keep-output';
@@ -21,6 +22,8 @@ export interface ToolHost {
   /** Stores outputs. Without it, what the model does not see of an output is lost. */
   keep?: KeepBytes;
   dependencies?: Dependencies;
+  /** The answers to earlier questions of the call. Absent: it can't ask people. */
+  answers?: readonly QuestionAnswer[];
   now?(): Date;
 }
 
@@ -77,6 +80,7 @@ function toolContext(call: ToolCall, host: ToolHost, signal: AbortSignal): { ctx
     attempt: host.attempt,
     workspace: resolve(host.workspace),
     now: host.now ?? (() => new Date()),
+    ...(host.answers && { answers: host.answers }),
     maxOutputBytes: host.keep ? bounds.collectedBytes : maxOutputBytes,
     progress(message) {
       // An abandoned tool may still report progress; its call is over.

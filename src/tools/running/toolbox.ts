@@ -7,6 +7,7 @@ import { messageOfThrown } from '../../core/thrown';
 import {
   type AskPolicy,
   canBeUnknown,
+  mayAskPeople,
   type OnUnknown,
   type PermissionRule,
   type ToolError,
@@ -256,7 +257,7 @@ function mayNamePeople({ approval }: Tool): boolean {
 }
 
 function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: { timeoutMs: number; onUnknown: OnUnknown }): Verdict {
-  const { effect, timeoutMs = otherwise.timeoutMs, retry, background, ask, question } = tool;
+  const { effect, timeoutMs = otherwise.timeoutMs, retry, background, ask, question, questions } = tool;
   const { onUnknown = canBeUnknown[effect] && !background ? otherwise.onUnknown : 'tell-model' } = tool;
   const asked = approval && { approval };
   if (!tool.execute) return { kind: 'external', ...asked, ...(ask && { ask }), ...(question && { question }) };
@@ -268,6 +269,7 @@ function verdictOf(tool: Tool, approval: AskPolicy | undefined, otherwise: { tim
     ...(retry && { retry }),
     ...(background && { background }),
     ...(onUnknown !== 'tell-model' && { onUnknown }),
+    ...(questions && mayAskPeople[effect] && !background && { questions }),
   };
 }
 
