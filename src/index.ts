@@ -34,11 +34,12 @@ export { reasoningOf, refusalOf, textOf, toolCallsOf, wordsOf } from './core/mes
 export { defineHooks, type HookContext, type HookDefinitions, type Hooks } from './hooks';
 export { type AiSdkOptions, aiSdk } from './models/ai-sdk/client';
 export { type AnthropicOptions, anthropic } from './models/anthropic/client';
+export { createModelCatalog, type ModelCatalog } from './models/catalog/model-catalog';
+export type { Capabilities, ModelInfo, ModelOverride, ModelPrices } from './models/catalog/model-info';
 export { type GoogleOptions, google } from './models/google/client';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
 export { type OpenAiOptions, openAi } from './models/openai/client';
 export { type OpenAiResponsesOptions, openAiResponses } from './models/openai-responses/client';
-export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';
 export * from './projections';
 export { inProcessBus, type StreamBus } from './stream/stream-bus';

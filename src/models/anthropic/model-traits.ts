@@ -22,9 +22,11 @@ const known: [RegExp, ModelTraits][] = [
   [/claude-(?:opus|sonnet|haiku)-4-5/, { maxTokens: 64_000, thinking: 'budget', structuredOutput: true }],
 ];
 
-export function traitsOf(model: string): ModelTraits {
-  const found = known.find(([pattern]) => pattern.test(model));
-  return found ? found[1] : { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true, compacts: true };
+/** `most`: the most that the model can write, if it is known from elsewhere. */
+export function traitsOf(model: string, most = Number.POSITIVE_INFINITY): ModelTraits {
+  const [, found] = known.find(([pattern]) => pattern.test(model)) ?? [];
+  const traits: ModelTraits = found ?? { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true, compacts: true };
+  return most < traits.maxTokens ? { ...traits, maxTokens: most } : traits;
 }
 
 /** Thinking budgets, in tokens. */
