@@ -71,6 +71,8 @@ const table: Record<string, Allowance> = {
   'cli/commands/worker': { zones: ['worker'] },
   // Loads the agents, as a worker does.
   'cli/commands/policy': { zones: ['worker'], types: ['agents', 'tools'] },
+  // What the catalog contains, without a server.
+  'cli/commands/models': { zones: ['models'] },
   'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 
