@@ -53,6 +53,9 @@ const capabilities = {
   promptCaching: 'supports_prompt_caching',
 };
 
+/** LiteLLM's license, which its copies must contain. */
+const license = `MIT License. Copyright (c) 2023 Berri AI. Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
+
 const modes = ['chat', 'responses', 'completion'];
 
 /** Prices differ by region and image size, what a model can do does not. */
@@ -114,12 +117,12 @@ function isCount(value) {
 /** One line for each group of models of a provider of which the same is known, so that the next version can be compared. */
 function textOf(version, groups) {
   const about =
-    'What is known of models: the most tokens of a request (input) and of an answer (output), and what they can and cannot do. Written by scripts/model-data.js from the list of LiteLLM, Copyright (c) 2023 Berri AI, MIT license.';
+    'What is known of models: the most tokens of a request (input) and of an answer (output), and what they can and cannot do. Written by scripts/model-data.js from the list of LiteLLM.';
   const lists = [...groups].map(([provider, group]) => {
     const lines = [...group].map(([key, models]) => `      ${JSON.stringify({ ...JSON.parse(key), models })}`);
     return `    ${JSON.stringify(provider)}: [\n${lines.join(',\n')}\n    ]`;
   });
-  return `{\n  "about": ${JSON.stringify(about)},\n  "source": ${JSON.stringify(`LiteLLM ${version}`)},\n  "providers": {\n${lists.join(',\n')}\n  }\n}\n`;
+  return `{\n  "about": ${JSON.stringify(about)},\n  "source": ${JSON.stringify(`LiteLLM ${version}`)},\n  "license": ${JSON.stringify(license)},\n  "providers": {\n${lists.join(',\n')}\n  }\n}\n`;
 }
 
 main(process.argv.slice(2));

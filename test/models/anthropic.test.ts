@@ -228,6 +228,10 @@ describe('a request', () => {
     expect(most(model, {}, 10_000)).toBe(10_000);
     expect(most(model, {}, 128_000)).toBe(64_000);
     expect(most('claude-opus-4-20250514', { maxTokens: 5_000, reasoningEffort: 'low' }, 8_000)).toBe(8_000);
+    const high = (maxOutputTokens: number) =>
+      build([user('hi')], { model: 'claude-opus-4-20250514', settings: { reasoningEffort: 'high' }, maxOutputTokens });
+    expect(high(8_000)).toMatchObject({ max_tokens: 8_000, thinking: { budget_tokens: 4_000 } });
+    expect(high(1_000).thinking).toBeUndefined();
     const { answerTokens } = anthropic({ apiKey: 'test' });
     expect(answerTokens?.(model, {}, 10_000)).toBe(10_000);
   });
