@@ -7,8 +7,6 @@
 const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-const target = join(__dirname, '../src/models/catalog/model-data.json');
-
 /** LiteLLM's providers that Longhaul reaches, by itself or through the AI SDK, and the names they have here. The first entry of a model counts. */
 const providers = {
   openai: 'openai',
@@ -62,9 +60,11 @@ const modes = ['chat', 'responses', 'completion'];
 const variants =
   /^(?:bedrock|azure|azure_ai)\/(?:[a-z]{2}|apac|global|us-gov|[a-z]{2}(?:-gov)?-[a-z]+-\d)\/|^(?:us|eu|apac|jp|au|ca|sa|me|af|global|us-gov)\./;
 
-function main([file, version]) {
+function main([file, version, target = join(__dirname, '../src/models/catalog/model-data.json')]) {
   if (!file || !version) {
-    console.error('Usage: node scripts/model-data.js FILE VERSION\nFILE is the list of models of LiteLLM, VERSION the version of LiteLLM.');
+    console.error(
+      'Usage: node scripts/model-data.js FILE VERSION [TARGET]\nFILE is the list of models of LiteLLM, VERSION the version of LiteLLM.',
+    );
     process.exit(2);
   }
   const groups = new Map(Object.values(providers).map((name) => [name, new Map()]));
