@@ -18,8 +18,8 @@ export interface Config extends Record<Vendor, ProviderConfig> {
   agentsFile?: string;
   /** `LONGHAUL_MODEL`: the model of the built-in agent. */
   model?: string;
-  /** `LONGHAUL_PRICES`: a JSON file of model prices, in addition to the list of the package. */
-  pricesFile?: string;
+  /** `LONGHAUL_MODELS`: a JSON file of facts about models, such as windows and prices, which override the lists of the package. */
+  modelsFile?: string;
   /** `LONGHAUL_ARTIFACTS`: where long outputs of tools are kept: the path of a folder, or a `postgres://` or `s3://` URL. */
   artifacts?: string;
   /** `LONGHAUL_SIGNERS`: a JSON file of people. With it a worker accepts only their signed decisions. */
@@ -78,7 +78,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
     mode: read('LONGHAUL_MODE'),
     sandbox: read('LONGHAUL_SANDBOX'),
     commandLimits: read('LONGHAUL_COMMAND_LIMITS'),
-    pricesFile: read('LONGHAUL_PRICES'),
+    modelsFile: read('LONGHAUL_MODELS'),
     artifacts: read('LONGHAUL_ARTIFACTS'),
     signersFile: read('LONGHAUL_SIGNERS'),
     liveTextMs: milliseconds('LONGHAUL_LIVE_TEXT_MS', read('LONGHAUL_LIVE_TEXT_MS')),

@@ -35,11 +35,12 @@ export type { QuestionField, QuestionSchema, ToolQuestion } from './core/questio
 export { defineHooks, type HookContext, type HookDefinitions, type Hooks } from './hooks';
 export { type AiSdkOptions, aiSdk } from './models/ai-sdk/client';
 export { type AnthropicOptions, anthropic } from './models/anthropic/client';
+export { createModelCatalog, type ModelCatalog } from './models/catalog/model-catalog';
+export type { Capabilities, ModelInfo, ModelOverride, ModelPrices } from './models/catalog/model-info';
 export { type GoogleOptions, google } from './models/google/client';
 export { type ModelAnswer, ModelFailure, type ModelProvider, type ModelRequest } from './models/model';
 export { type OpenAiOptions, openAi } from './models/openai/client';
 export { type OpenAiResponsesOptions, openAiResponses } from './models/openai-responses/client';
-export { createPrices, type ModelPrice, type Prices } from './models/prices';
 export { createModels, defaultModels, type Models } from './models/registry';
 export type { ModelCredentials, TokenSource } from './models/wire/access';
 export * from './projections';

@@ -72,6 +72,8 @@ const table: Record<string, Allowance> = {
   'cli/commands/worker': { zones: ['worker'] },
   // Loads the agents, as a worker does.
   'cli/commands/policy': { zones: ['worker', 'tools'], types: ['agents'] },
+  // What the catalog contains, without a server.
+  'cli/commands/models': { zones: ['models'] },
   'cli/commands/codec-server': { zones: ['encoding'] },
   'cli/commands/replay': { zones: ['testing'] },
 

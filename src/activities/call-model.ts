@@ -125,7 +125,7 @@ async function askWithoutRefusedMedia(agent: Agent, input: ModelInput, request: 
   } catch (error) {
     const failure = modelFailureOf(error);
     const isRefused = failure?.kind === 'bad-request' && attempt.show.count === 0 && !attempt.step.signal.aborted;
-    const messages = isRefused && withoutMedia(input.messages, 'the provider refused the request with it');
+    const messages = isRefused && withoutMedia(input.messages, () => 'the provider refused the request with it');
     if (!messages) throw error;
     return ask(agent, { ...input, messages }, request, attempt);
   }
@@ -133,7 +133,7 @@ async function askWithoutRefusedMedia(agent: Agent, input: ModelInput, request: 
 
 async function ask(
   agent: Agent,
-  { isTurn, instructions, messages, tools, settings, compaction, to }: ModelInput,
+  { isTurn, instructions, messages, tools, answer: answerSchema, settings, maxOutputTokens, compaction, to }: ModelInput,
   { summary }: CallModelRequest,
   { step, spent, show }: Attempt,
 ): Promise<ModelAnswer> {
@@ -145,8 +145,9 @@ async function ask(
       messages,
       tools,
       ...(agent.hostedTools.length > 0 && isTurn && { hostedTools: agent.hostedTools }),
-      ...(agent.answer && isTurn && { answer: agent.answer.schema }),
+      ...(answerSchema && { answer: answerSchema }),
       settings,
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(compaction && { compaction }),
       cacheKey: cacheKeyOf(step.threadId),
     },
@@ -183,10 +184,10 @@ function orEmpty(error: unknown): ModelAnswer {
   return { parts: [], finishReason: 'stop', usage: noUsage };
 }
 
-function costOf({ models, prices }: ActivityDependencies, name: string, usage: Usage): number | undefined {
+function costOf({ models, catalog }: ActivityDependencies, name: string, usage: Usage): number | undefined {
   const { model, providerName } = models.resolve(name);
-  const cost = prices.cost(model, providerName, usage);
-  // Prices may be user code: an invalid number would spoil every later sum.
+  const cost = catalog.cost(model, providerName, usage);
+  // The catalog may be user code: an invalid number would spoil every later sum.
   return cost !== undefined && cost >= 0 && cost <= bounds.answerUsd ? cost : undefined;
 }
 

@@ -28,10 +28,10 @@ export function resolveAgent(deps: ActivityDependencies): Activities['resolveAge
   };
 }
 
-function contextWindowOf({ models, prices }: ActivityDependencies, name: string): number | undefined {
+function contextWindowOf({ models, catalog }: ActivityDependencies, name: string): number | undefined {
   try {
     const { model, providerName = '' } = models.resolve(name);
-    return prices.contextWindow(model, providerName);
+    return catalog.describe(model, providerName).windowTokens;
   } catch {
     // The model call reports an unknown name.
     return undefined;

@@ -52,6 +52,7 @@ export function createProgram(version: string): Command {
   addContext(program);
   addRequests(program);
   addPolicy(program);
+  addModels(program);
   for (const command of program.commands) command.exitOverride();
   return program;
 }
@@ -118,6 +119,18 @@ function addProcesses(program: Command): void {
     .action(async (files, options) => {
       const { replay }: typeof import('./commands/replay') = require('./commands/replay');
       await replay(files, options);
+    });
+}
+
+function addModels(program: Command): void {
+  program
+    .command('models')
+    .description('list what is known of models: windows, limits, prices (US dollars per million tokens), and what they can do')
+    .argument('[pattern]', 'a part of their names, or the whole name of one, such as openai/gpt-5', '')
+    .option('--json', 'print JSON, one line for each model')
+    .action((pattern, options) => {
+      const { models }: typeof import('./commands/models') = require('./commands/models');
+      models(pattern, options);
     });
 }
 

@@ -18,6 +18,8 @@ export interface ModelRequest {
   /** JSON Schema that the answer must fit. */
   answer?: JsonObject;
   settings: ModelSettings;
+  /** The most tokens that the model can write, if it is known. `settings.maxTokens` is never more. */
+  maxOutputTokens?: number;
   /** The provider is to compact the conversation itself above so many input tokens. `prompt`: the agent's words for what its summary must contain. */
   compaction?: { atTokens: number; prompt?: string };
   /** At most 64 characters, and the same for all calls of a thread. With it some providers find more of a request in their prompt caches. */
@@ -54,8 +56,11 @@ export interface ModelCallOptions {
 export interface ModelProvider {
   /** Models of one family accept each other's opaque data. Default: each model is a family of its own. */
   family?(model: string): string;
-  /** The maximum length of answers that requests with these settings state, in tokens. It is kept free in the model's window. */
-  answerTokens?(model: string, settings: ModelSettings): number;
+  /**
+   * The maximum length of answers that requests with these settings state, in tokens. It is kept free in the model's window. `most`: what the
+   * model can write, if it is known.
+   */
+  answerTokens?(model: string, settings: ModelSettings, most?: number): number;
   /** The least `atTokens` of a model whose conversations the provider can compact itself. Undefined for models of which it can't. */
   compactsFrom?(model: string): number | undefined;
   /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */

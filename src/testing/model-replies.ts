@@ -8,8 +8,10 @@ export interface StreamReply {
   refusal?: string;
   reasoning?: string;
   calls?: ScriptedCall[];
-  /** Replaces everything above: the exact `data:` payloads. A string is sent unquoted. */
+  /** Replaces everything above: the exact `data:` payloads, in the format of the API. A string is sent unquoted. */
   events?: unknown[];
+  /** An error after the text, in the middle of the stream. */
+  error?: StreamError;
   /** `finish_reason`; `null` sends none. */
   finish: string | null;
   /** How the stream ends: `done` with `[DONE]`, `close` without it, `cut` with the socket destroyed, `silence` never. */
@@ -43,6 +45,12 @@ export interface ScriptedUsage {
   cachedTokens?: number;
   completionTokens?: number;
   reasoningTokens?: number;
+}
+
+export interface StreamError {
+  message?: string;
+  code?: string;
+  type?: string;
 }
 
 export interface Pace {
@@ -125,8 +133,8 @@ export function unfinished(text: string): StreamReply {
 }
 
 /** Sends an error event in the middle of the stream. */
-export function errorInStream(afterText: string, error: { message?: string; code?: string; type?: string }): StreamReply {
-  return events([{ choices: [{ index: 0, delta: { role: 'assistant', content: afterText }, finish_reason: null }] }, { error }], 'close');
+export function errorInStream(afterText: string, error: StreamError): StreamReply {
+  return { kind: 'stream', text: afterText, error, finish: null, usage: null, end: 'close' };
 }
 
 /** The same reply, in small pieces over time. */

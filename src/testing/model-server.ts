@@ -1,19 +1,17 @@
-import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fail, type Reply, type ScriptedCall, type StreamReply } from './model-replies';
+import { chatCompletions } from './formats/chat-completions';
+import { messages } from './formats/messages';
+import { responses } from './formats/responses';
+import { type ApiName, type Body, encoded, type WireFormat, type WireMessage } from './formats/wire-format';
+import { fail, type Reply, type StreamReply } from './model-replies';
 
+export type { ApiName, WireMessage } from './formats/wire-format';
 export * from './model-replies';
 
-/** A message as the client sent it. */
-export interface WireMessage {
-  role: string;
-  content?: string | null | { type: string; text?: string; image_url?: { url: string; detail?: string } }[];
-  tool_calls?: { id: string; type: string; function: { name: string; arguments: string } }[];
-  tool_call_id?: string;
-}
+const formats: Readonly<Record<ApiName, WireFormat>> = { 'chat-completions': chatCompletions, responses, messages };
 
-/** The body of a Chat Completions request. */
+/** The body of a request as it was sent: this is its type for Chat Completions, and the other APIs have other fields. */
 export interface WireRequest {
   model: string;
   messages: WireMessage[];
@@ -25,6 +23,9 @@ export interface WireRequest {
 /** A request, as a script receives it. */
 export interface ScriptRequest {
   body: WireRequest;
+  /** The API that the client uses: OpenAI's Chat Completions or Responses, or Anthropic's Messages. */
+  api: ApiName;
+  /** The conversation, for all APIs in the form of Chat Completions. */
   messages: WireMessage[];
   /** The number of requests to this server before this one. */
   n: number;
@@ -43,6 +44,9 @@ export type Script = Reply[] | ((request: ScriptRequest) => Reply | Promise<Repl
 
 export interface RecordedRequest {
   body: WireRequest;
+  api: ApiName;
+  /** The conversation, for all APIs in the form of Chat Completions. */
+  messages: WireMessage[];
   headers: IncomingMessage['headers'];
   turn: number;
   /** When the request arrived, in epoch milliseconds. */
@@ -54,7 +58,7 @@ export interface RecordedRequest {
 }
 
 export interface ModelServer {
-  /** The base URL for clients, ending in `/v1`. */
+  /** The base URL for clients, ending in `/v1`, for all APIs. */
   url: string;
   requests: RecordedRequest[];
   /** The number of replies of a list that were not used. Always 0 for a function. */
@@ -68,7 +72,10 @@ export function byTurn(replies: Reply[]): (request: ScriptRequest) => Reply {
   return ({ turn }) => replies[turn] ?? outOfScript(`the script has ${replies.length} turns, and this request is of turn ${turn + 1}`);
 }
 
-/** Starts an OpenAI-compatible server on loopback with scripted replies and no latency, for tests, demonstrations and measurements. */
+/**
+ * Starts a server on loopback with scripted replies and no latency, for tests, demonstrations and measurements. It has OpenAI's Chat Completions and
+ * Responses, and Anthropic's Messages: the same script serves all of them.
+ */
 export async function startModelServer(script: Script, options: { port?: number } = {}): Promise<ModelServer> {
   const requests: RecordedRequest[] = [];
   const open = new Set<ServerResponse>();
@@ -98,23 +105,26 @@ export async function startModelServer(script: Script, options: { port?: number 
 
 async function serve(req: IncomingMessage, res: ServerResponse, script: Script, requests: RecordedRequest[]): Promise<void> {
   const text = await readBody(req);
-  if (req.method !== 'POST' || !req.url?.endsWith('/chat/completions')) {
+  const path = req.url?.split('?')[0] ?? '';
+  const api = (Object.keys(formats) as ApiName[]).find((name) => path.endsWith(formats[name].path));
+  if (req.method !== 'POST' || !api) {
     return send(res, fail(404, { message: `the model server has no ${req.method} ${req.url}`, type: 'invalid_request_error' }));
   }
   const body = JSON.parse(text) as WireRequest;
   const n = requests.length;
-  const turn = body.messages.filter((message) => message.role === 'assistant').length;
-  requests.push(record(res, { body, headers: req.headers, turn, at: Date.now() }));
+  const conversation = formats[api].messages(body as Body);
+  const turn = conversation.filter((message) => message.role === 'assistant').length;
+  requests.push(record(res, { body, api, messages: conversation, headers: req.headers, turn, at: Date.now() }));
   if (body.stream !== true) return send(res, outOfScript('it answers streaming requests only'));
 
-  const input = textOf(body.messages.find((message) => message.role === 'user'));
+  const input = textOf(conversation.find((message) => message.role === 'user'));
   const reply = Array.isArray(script)
     ? (script[n] ?? outOfScript(`the script has ${script.length} steps, and this is request ${n + 1}`))
-    : await script({ body, messages: body.messages, n, turn, input });
+    : await script({ body, api, messages: conversation, n, turn, input });
   if (reply.delayMs) await pause(reply.delayMs, res);
   if (reply.kind === 'hang' || res.destroyed) return;
   if (reply.kind === 'body') return send(res, reply);
-  await stream(res, reply, sseEvents(reply, body, text));
+  await stream(res, reply, encoded(formats[api], reply, body, text));
 }
 
 function record(res: ServerResponse, request: Omit<RecordedRequest, 'closed'>): RecordedRequest {
@@ -132,9 +142,8 @@ function record(res: ServerResponse, request: Omit<RecordedRequest, 'closed'>): 
 
 const endedByServer = new WeakSet<ServerResponse>();
 
-async function stream(res: ServerResponse, reply: StreamReply, payloads: string[]): Promise<void> {
+async function stream(res: ServerResponse, reply: StreamReply, events: string[]): Promise<void> {
   res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const events = payloads.map((payload) => `data: ${payload}\n\n`);
   if (reply.pace) {
     for (const event of events) {
       res.write(event);
@@ -157,50 +166,6 @@ async function stream(res: ServerResponse, reply: StreamReply, payloads: string[
   }
 }
 
-/** The `data:` payloads of a reply, in the provider's format and order. */
-function sseEvents(reply: StreamReply, body: WireRequest, bodyText: string): string[] {
-  // The same request gets the same ids, so that a retry is indistinguishable from the first attempt.
-  const hash = createHash('sha1').update(bodyText).digest('hex').slice(0, 10);
-  const done = reply.end === 'done' ? ['[DONE]'] : [];
-  if (reply.events) return [...reply.events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event))), ...done];
-
-  const envelope = { id: `chatcmpl-${hash}`, object: 'chat.completion.chunk', created: 0, model: body.model };
-  const size = reply.pace?.chunkSize ?? 20;
-  const deltas: object[] = [{ role: 'assistant', content: '' }];
-  for (const text of pieces(reply.reasoning, size)) deltas.push({ reasoning_content: text });
-  for (const text of pieces(reply.text, size)) deltas.push({ content: text });
-  for (const text of pieces(reply.refusal, size)) deltas.push({ refusal: text });
-  reply.calls?.forEach((call, index) => {
-    deltas.push({
-      tool_calls: [{ index, id: call.id ?? `call_${hash}_${index}`, type: 'function', function: { name: call.name, arguments: '' } }],
-    });
-    for (const text of pieces(argumentsOf(call), reply.pace ? size : 200))
-      deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
-  });
-  const chunks: object[] = deltas.map((delta) => ({ ...envelope, choices: [{ index: 0, delta, finish_reason: null }] }));
-  if (reply.finish !== null) chunks.push({ ...envelope, choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });
-  if (reply.usage !== null) chunks.push({ ...envelope, choices: [], usage: usageOf(reply, bodyText) });
-  return [...chunks.map((chunk) => JSON.stringify(chunk)), ...done];
-}
-
-function argumentsOf(call: ScriptedCall): string {
-  return call.rawArguments ?? JSON.stringify(call.args ?? {});
-}
-
-/** The estimated usage, at about four characters a token for request and answer. Constant for the same input. */
-function usageOf(reply: StreamReply, bodyText: string): object {
-  const said = [reply.reasoning, reply.text, reply.refusal, ...(reply.calls ?? []).map((call) => call.name + argumentsOf(call))].join('');
-  const prompt = reply.usage?.promptTokens ?? Math.ceil(bodyText.length / 4);
-  const completion = reply.usage?.completionTokens ?? Math.ceil(said.length / 4);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: reply.usage?.cachedTokens ?? 0 },
-    completion_tokens_details: { reasoning_tokens: reply.usage?.reasoningTokens ?? 0 },
-  };
-}
-
 /** Status 400, which no client retries, so that a mistake in a script ends the test instead of slowing it down. */
 function outOfScript(message: string): Reply {
   return fail(400, { message: `scripted model server: ${message}`, type: 'script_error' });
@@ -210,13 +175,6 @@ function send(res: ServerResponse, reply: Reply): void {
   if (reply.kind !== 'body' || res.headersSent || res.destroyed) return;
   res.writeHead(reply.status, { 'content-length': String(Buffer.byteLength(reply.body)), ...reply.headers });
   res.end(reply.body);
-}
-
-function pieces(text: string | undefined, size: number): string[] {
-  const characters = Array.from(text ?? '');
-  const list: string[] = [];
-  for (let from = 0; from < characters.length; from += size) list.push(characters.slice(from, from + size).join(''));
-  return list;
 }
 
 function textOf(message: WireMessage | undefined): string {

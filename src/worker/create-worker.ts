@@ -13,8 +13,8 @@ import type { Limits } from '../core/agent';
 import { bounds } from '../core/bounds';
 import { defaultTakeoverMs } from '../core/takeover';
 import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
+import { createModelCatalog, type ModelCatalog } from '../models/catalog/model-catalog';
 import type { ModelProvider } from '../models/model';
-import { createPrices, type Prices } from '../models/prices';
 import { defaultModels, type Models, type VendorOptions } from '../models/registry';
 import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import { makeWorkspace } from '../tools/built-in/open-workspace';
@@ -51,8 +51,8 @@ export interface WorkerOptions {
   providers?: Readonly<Record<string, ModelProvider>>;
   /** The models of `createModels`. The worker then has only these, and ignores `providers`. */
   models?: Models;
-  /** Prices of models. Default: the list of the package, overridden by the file that LONGHAUL_PRICES names. */
-  prices?: Prices;
+  /** Windows, limits, capabilities and prices of models. Default: the lists of the package, overridden by the file that LONGHAUL_MODELS names. */
+  catalog?: ModelCatalog;
   /** Limits of a run. Each applies to agents that do not set that limit themselves. Default: `costUsd` from LLM_COST_LIMIT. */
   limits?: Limits;
   /** The bus for token deltas and progress. Share it with a client in this process to receive them live. */
@@ -173,7 +173,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const activities = createActivities({
     agents,
     models,
-    prices: options.prices ?? createPrices(config.pricesFile === undefined ? {} : { overrides: config.pricesFile }),
+    catalog: options.catalog ?? createModelCatalog(config.modelsFile === undefined ? {} : { overrides: config.modelsFile }),
     limits: options.limits ?? (config.costLimitUsd === undefined ? {} : { costUsd: config.costLimitUsd }),
     bus,
     transcripts: new TranscriptCache(transcriptCacheSize),

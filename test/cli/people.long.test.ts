@@ -3,7 +3,7 @@ import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
 import type { PendingCall } from '../../src/core/event';
 import { defineHooks } from '../../src/hooks';
-import { createPrices } from '../../src/models/prices';
+import { createModelCatalog } from '../../src/models/catalog/model-catalog';
 import { callTools, fail, type Reply, type ScriptRequest, say, slowly, withUsage } from '../../src/testing/model-server';
 import { askHuman, defineTool, suspend } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
@@ -75,8 +75,8 @@ beforeAll(async () => {
     atLimit: 'ask',
     retry: { baseMs: 40, jitter: false },
   });
-  const prices = createPrices({ overrides: { 'openai/test-model': { inputPerMillion: 100, outputPerMillion: 1_000 } } });
-  rig = await startRig({ script: model, agents: [agent], worker: { prices } });
+  const catalog = createModelCatalog({ overrides: { 'openai/test-model': { inputPerMillion: 100, outputPerMillion: 1_000 } } });
+  rig = await startRig({ script: model, agents: [agent], worker: { catalog } });
   env = { TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue };
 });
 

@@ -222,6 +222,20 @@ describe('a request', () => {
     expect(effort(model, { reasoningEffort: 'high', toolChoice: { tool: 'add' } })).toEqual({ max_tokens: 64_000 });
   });
 
+  test('never asks for more than the model is known to write, with its thinking', () => {
+    const most = (name: string, settings: ModelRequest['settings'], maxOutputTokens: number) =>
+      build([user('hi')], { model: name, settings, maxOutputTokens }).max_tokens;
+    expect(most(model, {}, 10_000)).toBe(10_000);
+    expect(most(model, {}, 128_000)).toBe(64_000);
+    expect(most('claude-opus-4-20250514', { maxTokens: 5_000, reasoningEffort: 'low' }, 8_000)).toBe(8_000);
+    const high = (maxOutputTokens: number) =>
+      build([user('hi')], { model: 'claude-opus-4-20250514', settings: { reasoningEffort: 'high' }, maxOutputTokens });
+    expect(high(8_000)).toMatchObject({ max_tokens: 8_000, thinking: { budget_tokens: 4_000 } });
+    expect(high(1_000).thinking).toBeUndefined();
+    const { answerTokens } = anthropic({ apiKey: 'test' });
+    expect(answerTokens?.(model, {}, 10_000)).toBe(10_000);
+  });
+
   test('a schema is enforced by the API, and described to models without support for it', () => {
     const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 1 } }, required: ['n'], additionalProperties: false };
     const format = build([user('hi')], { answer: schema }).output_config?.format;

@@ -3,7 +3,7 @@ import { type Agent, defineAgent } from '../../src/agents';
 import type { StartOptions, Thread } from '../../src/client';
 import type { LimitName } from '../../src/core/agent';
 import { isTerminal } from '../../src/core/event';
-import { createPrices } from '../../src/models/prices';
+import { createModelCatalog } from '../../src/models/catalog/model-catalog';
 import { callTools, fail, hang, type Reply, type StreamReply, say, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
@@ -27,11 +27,11 @@ const worker = defineAgent({ ...base, name: 'worker' });
 const forced = defineAgent({ ...base, name: 'forced', settings: { toolChoice: 'required' }, limits: { turns: 1 }, atLimit: 'summarize' });
 
 /** A thousandth of a dollar a token. */
-const prices = createPrices({ overrides: { 'openai/test-model': { inputPerMillion: 1_000, outputPerMillion: 1_000 } } });
+const catalog = createModelCatalog({ overrides: { 'openai/test-model': { inputPerMillion: 1_000, outputPerMillion: 1_000 } } });
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [worker, forced], worker: { prices } });
+  rig = await startRig({ script, agents: [worker, forced], worker: { catalog } });
 });
 
 const doing = (...numbers: number[]): StreamReply => callTools(numbers.map((n) => ({ name: 'work', args: { n }, id: `call_${n}` })));
@@ -348,7 +348,7 @@ describe('a reached limit', () => {
 
   test('[B71] a cost limit comes from the environment, where 0 allows no spending, and a run can override it', async () => {
     process.env.LLM_COST_LIMIT = '0';
-    const poor = await startRig({ script, agents: [worker], worker: { prices } }).finally(() => delete process.env.LLM_COST_LIMIT);
+    const poor = await startRig({ script, agents: [worker], worker: { catalog } }).finally(() => delete process.env.LLM_COST_LIMIT);
     const [input, rich] = [scene([say('done')]), scene([say('done')])];
     expect((await story(await poor.client.start(worker, input))).at(-1)).toMatchObject(incomplete('costUsd', 0));
     expect(requestsOf(poor, input)).toEqual([]);

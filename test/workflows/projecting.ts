@@ -6,7 +6,7 @@ import { defineAgent } from '../../src/agents';
 import type { StartOptions, Thread } from '../../src/client';
 import type { AgentEvent } from '../../src/core/event';
 import { defineHooks } from '../../src/hooks';
-import { createPrices } from '../../src/models/prices';
+import { createModelCatalog } from '../../src/models/catalog/model-catalog';
 import { callTools, fail, type Reply, say, thinking, withUsage } from '../../src/testing/model-server';
 import { createShell, defineTool, writeFile } from '../../src/tools';
 import { collect, type Rig, startRig } from '../support/rig';
@@ -85,7 +85,7 @@ export const hooked = defineAgent({
 });
 
 /** A tenth of a cent a token. */
-const prices = createPrices({ overrides: { 'openai/test-model': { inputPerMillion: 1_000, outputPerMillion: 1_000 } } });
+const catalog = createModelCatalog({ overrides: { 'openai/test-model': { inputPerMillion: 1_000, outputPerMillion: 1_000 } } });
 /** 100 tokens in, of which 40 from the cache, and 20 out: 12 cents. */
 export const priced = <R extends Parameters<typeof withUsage>[0]>(reply: R) =>
   withUsage(reply, { promptTokens: 100, cachedTokens: 40, completionTokens: 20 });
@@ -93,7 +93,7 @@ export const priced = <R extends Parameters<typeof withUsage>[0]>(reply: R) =>
 export async function startProjecting() {
   const { script, scene } = scenes();
   const workspace = mkdtempSync(join(tmpdir(), 'longhaul-projected-'));
-  const rig: Rig = await startRig({ script, agents: [worker, hooked], bus: true, worker: { prices, workspace } });
+  const rig: Rig = await startRig({ script, agents: [worker, hooked], bus: true, worker: { catalog, workspace } });
   return {
     rig,
     scene,

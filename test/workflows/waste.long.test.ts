@@ -1,5 +1,5 @@
 import { defineAgent } from '../../src/agents';
-import { createPrices } from '../../src/models/prices';
+import { createModelCatalog } from '../../src/models/catalog/model-catalog';
 import { cut, fail, say, stall, withUsage } from '../../src/testing/model-server';
 import { inPackage } from '../support/in-package';
 import { collect, type Rig, startRig, startWorkerProcess, until } from '../support/rig';
@@ -17,8 +17,8 @@ const words = 'y'.repeat(400);
 
 let rig: Rig;
 beforeAll(async () => {
-  const prices = createPrices({ overrides: { 'openai/test-model': { inputPerMillion: 1, outputPerMillion: 10 } } });
-  rig = await startRig({ script, agents: [agent], worker: { prices }, bus: true });
+  const catalog = createModelCatalog({ overrides: { 'openai/test-model': { inputPerMillion: 1, outputPerMillion: 10 } } });
+  rig = await startRig({ script, agents: [agent], worker: { catalog }, bus: true });
 });
 
 /** Until the reader has seen all the words: so the step has, too. */

@@ -1,7 +1,7 @@
 import type { Agents } from '../../agents/registry';
 import type { Artifacts } from '../../artifacts';
 import type { AgentFacts, Limits } from '../../core/agent';
-import type { Prices } from '../../models/prices';
+import type { ModelCatalog } from '../../models/catalog/model-catalog';
 import type { Models } from '../../models/registry';
 import type { StreamBus } from '../../stream/stream-bus';
 import type { Dependencies, Tool } from '../../tools/defining/define-tool';
@@ -12,7 +12,7 @@ import type { TranscriptCache } from './transcript-cache';
 export interface ActivityDependencies {
   agents: Agents;
   models: Models;
-  prices: Prices;
+  catalog: ModelCatalog;
   /** Default limits, for each limit that an agent does not set. */
   limits: Limits;
   bus: StreamBus;

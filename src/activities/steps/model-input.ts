@@ -4,17 +4,21 @@ import { type CallModelRequest, failureTypes, type SummaryRequest } from '../../
 import type { ModelSettings } from '../../core/agent';
 import { type ContextMeasure, defaultReserve } from '../../core/context/budget';
 import { compactionIn, type Message } from '../../core/message';
+import type { ModelInfo } from '../../models/catalog/model-info';
 import type { ModelAnswer, ModelRequest } from '../../models/model';
 import { traitsOf } from '../../models/openai-responses/model-traits';
 import { forModel } from '../../models/own-data';
 import type { ResolvedModel } from '../../models/registry';
+import { schemaWords } from '../../models/schema-words';
 import type { Toolbox } from '../../tools/running/toolbox';
 import type { ActivityDependencies } from './dependencies';
+import { mustTakeTools, withinLimit, withoutUnreadable } from './known-limits';
 import { countTokens, measureContext } from './measure-context';
 import { summaryInput } from './summary-input';
 
 /** What one model call sends. */
-export interface ModelInput extends Pick<ModelRequest, 'instructions' | 'messages' | 'tools' | 'settings' | 'compaction'> {
+export interface ModelInput
+  extends Pick<ModelRequest, 'instructions' | 'messages' | 'tools' | 'answer' | 'settings' | 'maxOutputTokens' | 'compaction'> {
   /** Whether the answer joins the transcript. Otherwise it is a closing text or a summary. */
   isTurn: boolean;
   to: ResolvedModel;
@@ -23,7 +27,7 @@ export interface ModelInput extends Pick<ModelRequest, 'instructions' | 'message
 
 type Window = Pick<ContextMeasure, 'windowTokens' | 'reserveTokens'>;
 
-/** Returns what a call sends. Throws if the instructions and tools alone don't fit into the model's window. */
+/** Returns what a call sends. Throws if the model takes no tools, or if the instructions and tools alone don't fit into its window. */
 export function modelInput(
   deps: ActivityDependencies,
   agent: Agent,
@@ -33,13 +37,16 @@ export function modelInput(
 ): ModelInput {
   const { closing, summary, messageId: id } = request;
   const to = deps.models.resolve(request.model);
+  const info = deps.catalog.describe(to.model, to.providerName);
+  const { maxOutputTokens } = info;
   const instructions = request.instructions ? `${own}\n\n${request.instructions}` : own;
-  const settings = { ...agent.settings, ...request.settings };
-  const window = windowOf(deps, agent, to, settings);
-  const aside = { instructions, tools: [], isTurn: false, to, window };
+  const settings = withinLimit({ ...agent.settings, ...request.settings }, info);
+  const window = windowOf(info, agent, to, settings);
+  const always = { to, window, ...(maxOutputTokens !== undefined && { maxOutputTokens }) };
+  const aside = { ...always, instructions, tools: [], isTurn: false };
   if (summary) {
     const input = summaryInput(messages, summary, { id, windowTokens: window.windowTokens, wanted: agent.context?.prompt });
-    return { ...aside, messages: input, settings: summarySettings(settings, summary, to.model) };
+    return { ...aside, messages: input, settings: withinLimit(summarySettings(settings, summary, to.model), info) };
   }
   const asked = {
     provider: to.providerName,
@@ -47,14 +54,23 @@ export function modelInput(
     tellOtherReasoning: settings.otherReasoning === 'text',
     readsCompactions: to.provider.compactsFrom?.(to.model) !== undefined,
   };
-  const seen = forModel(messages, asked, deps.models);
+  const seen = withoutUnreadable(forModel(messages, asked, deps.models), to.model, info);
   if (closing) return { ...aside, messages: [...seen, { id, role: 'user', content: closing.prompt }], settings };
   const { toolChoice } = settings;
   const forced = typeof toolChoice === 'object' ? toolChoice.tool : undefined;
   const tools = toolbox.specs(request.extraTools, { loaded: request.loadedTools, forced });
+  if (tools.length > 0) mustTakeTools(agent.name, to, info);
   mustFit(agent.name, { instructions, tools }, to.model, window);
   const compaction = compactionBy(to, agent, window);
-  return { instructions, messages: seen, tools, settings, isTurn: true, to, window, ...(compaction && { compaction }) };
+  return {
+    ...always,
+    ...answerFormat(agent, instructions, info),
+    messages: seen,
+    tools,
+    settings,
+    isTurn: true,
+    ...(compaction && { compaction }),
+  };
 }
 
 /** Measures how full the model's window was at a call. */
@@ -64,6 +80,13 @@ export function contextOf({ instructions, tools, messages, to, window, compactio
   if (!compaction) return measure;
   const missed = answer.usage.inputTokens > compaction.atTokens && !compactionIn(answer.parts);
   return { ...measure, compactsAt: compaction.atTokens, ...(missed && { uncompacted: true }) };
+}
+
+/** The schema that the answer must fit, for a model that is known not to take schemas in its instructions. */
+function answerFormat({ answer }: Agent, instructions: string, { capabilities }: ModelInfo): Pick<ModelInput, 'instructions' | 'answer'> {
+  if (!answer) return { instructions };
+  if (capabilities.structuredOutput !== false) return { instructions, answer: answer.schema };
+  return { instructions: [instructions, schemaWords(answer.schema)].filter(Boolean).join('\n\n') };
 }
 
 /** Where the window is not known. */
@@ -80,11 +103,10 @@ function compactionBy({ provider, model }: ResolvedModel, { context }: Agent, wi
   return { atTokens: Math.max(least, wanted), ...(context.prompt !== undefined && { prompt: context.prompt }) };
 }
 
-function windowOf({ prices }: ActivityDependencies, { context }: Agent, to: ResolvedModel, settings: ModelSettings): Window {
-  const { provider, providerName, model } = to;
-  const windowTokens = context?.windowTokens ?? prices.contextWindow(model, providerName);
+function windowOf(info: ModelInfo, { context }: Agent, { provider, model }: ResolvedModel, settings: ModelSettings): Window {
+  const windowTokens = context?.windowTokens ?? info.windowTokens;
   if (windowTokens === undefined) return {};
-  const answerTokens = provider.answerTokens?.(model, settings) ?? settings.maxTokens;
+  const answerTokens = provider.answerTokens?.(model, settings, info.maxOutputTokens) ?? settings.maxTokens;
   return { windowTokens, reserveTokens: context?.reserveTokens ?? defaultReserve(windowTokens, answerTokens) };
 }
 

@@ -35,13 +35,19 @@ export async function withStoredMedia(messages: readonly Message[], threadId: st
   return inlined;
 }
 
-/** The messages with a text in place of each image and file. Undefined if there is none, apart from those in answers. */
-export function withoutMedia(messages: readonly Message[], why: string): Message[] | undefined {
+/**
+ * The messages with a text in place of each image and file that `why` gives a reason for. Undefined if there is none, apart from those in answers.
+ */
+export function withoutMedia(messages: readonly Message[], why: (part: ImagePart | FilePart) => string | undefined): Message[] | undefined {
   let found = false;
   const replaced = messages.map((message) => {
     if (message.role === 'assistant' || typeof message.content === 'string') return message;
-    const content = message.content.map((part) => (part.type === 'text' ? part : notShown(part, why)));
-    found ||= content.some((part, at) => part !== message.content[at]);
+    const content = message.content.map((part) => {
+      const reason = part.type === 'text' ? undefined : why(part);
+      return part.type === 'text' || reason === undefined ? part : notShown(part, reason);
+    });
+    if (content.every((part, at) => part === message.content[at])) return message;
+    found = true;
     return { ...message, content };
   });
   return found ? replaced : undefined;

@@ -1,6 +1,7 @@
 import type { HostedTool, ModelSettings } from '../../core/agent';
 import { isObject, type Json, type JsonObject } from '../../core/json';
 import { ModelFailure, type ModelRequest } from '../model';
+import { schemaWords } from '../schema-words';
 import { vendorOf } from './prompt';
 import type { ByProvider, CallOptions, PromptMessage, SpecVersion, ToolOption } from './spec';
 
@@ -23,7 +24,7 @@ const plainSettings = ['topP', 'topK', 'presencePenalty', 'frequencyPenalty', 's
 /** The options of one call. `settings.providerOptions` are merged last: objects go to the provider of that name, `null` removes a field. */
 export function encodeRequest(request: ModelRequest, prompt: PromptMessage[], dialect: Dialect): CallOptions {
   const { instructions, settings, tools, hostedTools = [], answer } = request;
-  const system = answer && dialect.tellSchema ? `${instructions}\n\n${answerWords(answer)}`.trim() : instructions;
+  const system = answer && dialect.tellSchema ? `${instructions}\n\n${schemaWords(answer)}`.trim() : instructions;
   const all: ToolOption[] = [
     ...tools.map(({ name, description, parameters }) => ({
       type: 'function' as const,
@@ -46,10 +47,6 @@ export function encodeRequest(request: ModelRequest, prompt: PromptMessage[], di
     ...plain,
     includeRawChunks: false,
   };
-}
-
-function answerWords(schema: JsonObject): string {
-  return `Your final answer must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
 }
 
 function toToolChoice(choice: NonNullable<ModelSettings['toolChoice']>): CallOptions['toolChoice'] {

@@ -36,7 +36,7 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     // Every Claude model reads or ignores the signed reasoning of another.
     family: () => 'claude',
     // Each request states a maximum, and the API rejects a request if both together exceed the window.
-    answerTokens: (model, settings) => thinkingFields(traitsOf(model), settings).max_tokens,
+    answerTokens: (model, settings, most) => thinkingFields(traitsOf(model, most), settings).max_tokens,
     compactsFrom: (model) => (traitsOf(model).compacts ? leastCompactedTokens : undefined),
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();

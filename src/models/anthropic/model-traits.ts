@@ -22,13 +22,17 @@ const known: [RegExp, ModelTraits][] = [
   [/claude-(?:opus|sonnet|haiku)-4-5/, { maxTokens: 64_000, thinking: 'budget', structuredOutput: true }],
 ];
 
-export function traitsOf(model: string): ModelTraits {
-  const found = known.find(([pattern]) => pattern.test(model));
-  return found ? found[1] : { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true, compacts: true };
+/** `most`: the most that the model can write, if it is known from elsewhere. */
+export function traitsOf(model: string, most = Number.POSITIVE_INFINITY): ModelTraits {
+  const [, found] = known.find(([pattern]) => pattern.test(model)) ?? [];
+  const traits: ModelTraits = found ?? { maxTokens: 64_000, thinking: 'adaptive', structuredOutput: true, compacts: true };
+  return most < traits.maxTokens ? { ...traits, maxTokens: most } : traits;
 }
 
 /** Thinking budgets, in tokens. */
 const budgets = { low: 4_000, medium: 12_000, high: 24_000 };
+
+const leastBudget = 1_024;
 
 /** The request fields for thinking, and the maximum number of output tokens. */
 export function thinkingFields(
@@ -38,7 +42,9 @@ export function thinkingFields(
   if (effort === undefined || thinking === 'none') return { max_tokens: maxTokens };
   if (effort === 'none') return { thinking: { type: 'disabled' }, max_tokens: maxTokens };
   if (thinking === 'adaptive') return { thinking: { type: 'adaptive', display: 'summarized' }, effort, max_tokens: maxTokens };
-  const budget_tokens = budgets[effort];
-  // Thinking counts as output.
-  return { thinking: { type: 'enabled', budget_tokens }, max_tokens: Math.min(most, maxTokens + budget_tokens) };
+  const budget = budgets[effort];
+  // Thinking counts as output, and the API rejects a budget that leaves nothing for the answer, or below its minimum.
+  const max_tokens = Math.min(most, maxTokens + budget);
+  const budget_tokens = budget < max_tokens ? budget : Math.floor(max_tokens / 2);
+  return { ...(budget_tokens >= leastBudget && { thinking: { type: 'enabled', budget_tokens } }), max_tokens };
 }

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelSettings } from '../../core/agent';
 import { sentId } from '../../core/call-ids';
-import { isObject, type JsonObject, parseObject } from '../../core/json';
+import { isObject, parseObject } from '../../core/json';
 import {
   type AnswerPart,
   type Content,
@@ -14,6 +14,7 @@ import {
   type ToolMessage,
 } from '../../core/message';
 import type { ModelRequest } from '../model';
+import { schemaWords } from '../schema-words';
 import { dataOf } from '../wire/data-url';
 import { answerSchema } from './answer-schema';
 import { toHostedTool } from './hosted-tools';
@@ -40,15 +41,16 @@ export function encodeRequest(request: ModelRequest, { caching }: { caching: boo
   return Buffer.concat([Buffer.from('{"messages":['), ...joined(pieces), Buffer.from(`],${JSON.stringify(fields).slice(1)}`)]);
 }
 
-function fieldsOf({ model, instructions, settings, tools, hostedTools = [], answer, compaction }: ModelRequest, caching: boolean): object {
-  const traits = traitsOf(model);
+function fieldsOf(request: ModelRequest, caching: boolean): object {
+  const { model, instructions, settings, tools, hostedTools = [], answer, compaction, maxOutputTokens } = request;
+  const traits = traitsOf(model, maxOutputTokens);
   const choice = toToolChoice(settings.toolChoice);
   // The API rejects thinking together with a forced tool call.
   const isForced = choice?.type === 'any' || choice?.type === 'tool';
   const { thinking, effort, max_tokens } = thinkingFields(traits, isForced ? { maxTokens: settings.maxTokens } : settings);
   const thinks = thinking !== undefined && (thinking as { type: string }).type !== 'disabled';
   const schema = answer && traits.structuredOutput ? answerSchema(answer) : undefined;
-  const system = answer && !schema ? `${instructions}\n\n${answerPrompt(answer)}` : instructions;
+  const system = answer && !schema ? `${instructions}\n\n${schemaWords(answer)}` : instructions;
   const output = {
     ...(effort && { effort }),
     ...(schema && { format: { type: 'json_schema', schema } }),
@@ -90,10 +92,6 @@ function toEdit({ atTokens, prompt }: NonNullable<ModelRequest['compaction']>): 
     // They replace the API's own prompt, which asks for these tags.
     ...(prompt !== undefined && { instructions: `${prompt.trim()}\nWrap your summary in a <summary></summary> block.` }),
   };
-}
-
-function answerPrompt(schema: JsonObject): string {
-  return `Your final answer must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
 }
 
 function toToolChoice(choice: ModelSettings['toolChoice']): Anthropic.ToolChoice | undefined {

@@ -1,6 +1,7 @@
 import type { ModelSettings } from '../../core/agent';
 import { isObject, type JsonObject } from '../../core/json';
 import type { ModelRequest } from '../model';
+import { schemaWords } from '../schema-words';
 import { encodedContents, joined } from './contents';
 import { toHostedTool } from './hosted-tools';
 import { thinkingConfig, traitsOf } from './model-traits';
@@ -13,7 +14,7 @@ export function encodeRequest(request: ModelRequest): Uint8Array<ArrayBuffer> {
   const { instructions, messages, model, settings } = request;
   const traits = traitsOf(model);
   const isFallback = request.answer !== undefined && !schemaField(request);
-  const told = isFallback ? [instructions, answerPrompt(request.answer as JsonObject)].filter(Boolean).join('\n\n') : instructions;
+  const told = isFallback ? [instructions, schemaWords(request.answer as JsonObject)].filter(Boolean).join('\n\n') : instructions;
   const fields = merged(fieldsOf(request, traits.isGemini ? told : ''), settings.providerOptions ?? {});
   // Contents given in the provider options replace the transcript.
   if ('contents' in fields) return Buffer.from(JSON.stringify(fields));
@@ -57,10 +58,6 @@ function fieldsOf(request: ModelRequest, system: string): JsonObject {
 function schemaField({ model, tools, hostedTools = [] }: ModelRequest): boolean {
   const { isNew, isGemini } = traitsOf(model);
   return isNew || (isGemini && tools.length + hostedTools.length === 0);
-}
-
-function answerPrompt(schema: JsonObject): string {
-  return `Your final answer must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
 }
 
 function callingConfig(choice: ModelSettings['toolChoice'], isCombined: boolean): object | undefined {
