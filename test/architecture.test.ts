@@ -26,12 +26,23 @@ const table: Record<string, Allowance> = {
   // No Temporal in these three, and none of the others: each is usable from a script.
   stream: { zones: ['core'], packages: ['node'] },
   models: { zones: ['core'], packages: ['node', '@anthropic-ai/sdk', 'openai', 'zod', '@pydantic/genai-prices'] },
-  // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents. `htmlparser2`: pages as text.
+  // `ajv`: tools whose input is a JSON Schema. `unbash`: permissions take shell commands apart. `js-yaml`: OpenAPI documents. `htmlparser2`: pages as text. `@jsquash`: codecs of images.
   // `@modelcontextprotocol/client`: MCP servers. Of encoding only the interface of keys, which encrypt stored tokens.
   tools: {
     zones: ['core'],
     types: ['encoding'],
-    packages: ['node', 'zod', 'ajv', 'ajv-formats', 'unbash', 'js-yaml', 'htmlparser2', '@modelcontextprotocol/client'],
+    packages: [
+      'node',
+      'zod',
+      'ajv',
+      'ajv-formats',
+      'unbash',
+      'js-yaml',
+      'htmlparser2',
+      '@jsquash/jpeg',
+      '@jsquash/png',
+      '@modelcontextprotocol/client',
+    ],
   },
   // Where outputs are kept. Usable from a client, too, which has no worker. `pg`, `@aws-sdk/client-s3`: for workers on several machines.
   artifacts: { zones: ['core'], packages: ['node', 'pg', '@aws-sdk/client-s3'] },

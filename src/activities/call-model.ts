@@ -54,7 +54,7 @@ export function callModel(deps: ActivityDependencies): Activities['callModel'] {
       const messages = await withStoredMedia(await transcript(deps, request, step), step.threadId, deps.artifacts);
       const ids = callIds(messages, request.transcript.epoch, () => randomBytes(6).toString('hex'));
       const workspace = await workspaceOf(agent, deps, step.threadId);
-      const instructions = await instructionsOf(agent, step, workspace);
+      const instructions = await instructionsOf(agent, step, workspace, messages);
       spent = tally(step.before, step.attempt, (usage) => costOf(deps, request.model, usage));
       const attempt: Attempt = { step, progress, spent, show: deltas(request, ids, step, progress) };
       const started = performance.now();
@@ -203,9 +203,16 @@ async function toolsOf({ outputTools = [] }: ActivityDependencies, agent: Agent,
 }
 
 /** Returns the agent's instructions. User code may supply them; if it throws, the call fails without retries, because it would throw again. */
-async function instructionsOf({ name, instructions }: Agent, { threadId }: Step, workspace: string): Promise<string> {
+async function instructionsOf(
+  { name, instructions }: Agent,
+  { threadId }: Step,
+  workspace: string,
+  messages: readonly Message[],
+): Promise<string> {
   try {
-    return typeof instructions === 'string' ? instructions : await instructions({ threadId, now: new Date(), workspace });
+    if (typeof instructions === 'string') return instructions;
+    const toolCalls = messages.flatMap((message) => (message.role === 'assistant' ? toolCallsOf(message.content) : []));
+    return await instructions({ threadId, now: new Date(), workspace, toolCalls });
   } catch (cause) {
     const { name: type, message: words } = factsOfThrown(cause);
     // The error's name becomes the code of the failed run.

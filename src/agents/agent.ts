@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { AtLimit, HostedTool, Limits, ModelChoice, ModelSettings, StopPolicy } from '../core/agent';
 import type { RetryPolicy } from '../core/failure';
+import type { ToolCall } from '../core/message';
 import type { OnUnknown, ToolStrategy } from '../core/tool';
 import type { Hooks } from '../hooks/define-hooks';
 import type { Tool } from '../tools/defining/define-tool';
@@ -18,6 +19,8 @@ export interface InstructionsContext {
   now: Date;
   /** Absolute path of the agent's folder. */
   workspace: string;
+  /** The tool calls of the transcript, oldest first. A summary replaces older ones. */
+  toolCalls: readonly ToolCall[];
 }
 
 export type Instructions = string | ((ctx: InstructionsContext) => string | Promise<string>);

@@ -45,7 +45,7 @@ export interface CoderOptions {
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. Do not ask what you can find out or decide. A person may be asked before a call runs; one that is refused says why: find another way, or say what is missing.
 
-- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find, and the AGENTS.md of the folder you work in.
+- Look before you change: glob, grep, list_dir and read_file are cheap, and independent calls may be made in one answer. Follow the conventions you find, and the AGENTS.md of the folders you work in. Those of folders below the workspace are added here once a tool for files has been there.
 - Make the smallest change that does what was asked. Use edit for one place, apply_patch for several places or files, write_file for new files.
 - For a task of several steps, keep update_plan current.
 - Prove it: run the tests, the program or the type checker in the shell, and read what it prints. Until it passes you are not done. Start servers and long work with background: true, look at them with shell_task, and end them with shell_cancel.
@@ -62,8 +62,8 @@ export function createCoder(options: CoderOptions = {}): Agent {
   return defineAgent({
     name: 'coder',
     model,
-    instructions: async ({ workspace: folder }) =>
-      [instructions, await projectInstructions(folder), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
+    instructions: async ({ workspace: folder, toolCalls }) =>
+      [instructions, await projectInstructions(folder, { toolCalls }), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
       ...createShellTools({ environment, approval: shellApproval, sandbox, limits: commandLimits }),
       readFile,

@@ -6,7 +6,7 @@ import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks'
 import type { Json } from '../core/json';
 import type { AnswerPart, FinishReason, Message, ToolCall, Usage } from '../core/message';
 import type { QuestionAnswer } from '../core/questions';
-import type { AskPolicy, CheckedCall, PermissionRule, ToolError, ToolOutcome, ToolSpec, Verdict } from '../core/tool';
+import type { AskPolicy, CheckedCall, ExtraTool, PermissionRule, ToolError, ToolOutcome, Verdict } from '../core/tool';
 import type { TranscriptRef } from '../core/transcript';
 import type { Waste } from '../core/waste';
 import type { ClosedThread } from './thread';
@@ -91,7 +91,7 @@ export interface CallModelRequest {
   /** Added to the agent's instructions for this call. */
   instructions?: string;
   /** Tools that came with the thread's or the run's input and are executed outside the worker. */
-  extraTools?: ToolSpec[];
+  extraTools?: ExtraTool[];
   /** The names of the tools that the model found, in the order in which it gets them. */
   loadedTools?: string[];
   /** Remembered rules of this thread for calls that need no approval. */
@@ -139,7 +139,7 @@ export interface ModelStep {
 export interface CheckArgumentsRequest {
   agent: string;
   call: ToolCall;
-  extraTools?: ToolSpec[];
+  extraTools?: ExtraTool[];
 }
 
 export interface RunToolRequest {

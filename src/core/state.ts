@@ -9,7 +9,7 @@ import { type Message, noUsage, type Usage, type UserMessage } from './message';
 import type { QuestionAnswer, ToolQuestion } from './questions';
 import type { FollowedRequest } from './request-ids';
 import type { SagaCall } from './sagas';
-import type { CheckedCall, Suspension, ToolOutcome, ToolSpec, ToolStrategy, Verdict } from './tool';
+import type { CheckedCall, ExtraTool, Suspension, ToolOutcome, ToolStrategy, Verdict } from './tool';
 import { emptyHash, type TranscriptRef, tokenOf } from './transcript';
 
 /** The progress of asking people about a call. Times are milliseconds since 1970. */
@@ -150,7 +150,7 @@ export interface Overrides {
   atLimit?: AtLimit;
   strategy?: ToolStrategy;
   /** Tools that are executed outside the worker, in addition to the agent's. */
-  tools?: ToolSpec[];
+  tools?: ExtraTool[];
 }
 
 /** A queued message. With `after-run` it begins a run of its own. Its overrides apply to the run that it begins. */

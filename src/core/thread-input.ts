@@ -66,7 +66,7 @@ function checkTools(tools: unknown): string | undefined {
   if (!Array.isArray(tools)) return `tools must be a list of { name, description, parameters }; it is ${show(tools)}`;
   const seen = new Set<string>();
   for (const [i, tool] of tools.entries()) {
-    const { name, description, parameters } = isObject(tool) ? tool : {};
+    const { name, description, parameters, deadlineMs } = isObject(tool) ? tool : {};
     if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
       return `tools[${i}].name must be 1 to 64 letters, digits, _ or -; it is ${show(name)}`;
     if (seen.has(name)) return `tools[${i}]: two tools are named "${name}"; the model could not tell them apart`;
@@ -74,7 +74,9 @@ function checkTools(tools: unknown): string | undefined {
       return `tools[${i}] ("${name}") has no description; the model chooses tools by it`;
     if (!isObject(parameters) || parameters.type !== 'object')
       return `tools[${i}] ("${name}").parameters must be a JSON Schema of an object; it is ${show(parameters)}`;
-    const unknown = unknownKey(tool as Record<string, unknown>, ['name', 'description', 'parameters'], `tools[${i}].`);
+    if (deadlineMs !== undefined && !(isCount(deadlineMs) && deadlineMs >= 1 && deadlineMs <= bounds.longestMs))
+      return `tools[${i}] ("${name}").deadlineMs must be a whole number of milliseconds from 1, at most ${bounds.longestMs} (ten years); it is ${show(deadlineMs)}`;
+    const unknown = unknownKey(tool as Record<string, unknown>, ['name', 'description', 'parameters', 'deadlineMs'], `tools[${i}].`);
     if (unknown) return unknown;
     seen.add(name);
   }

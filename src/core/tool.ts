@@ -10,6 +10,12 @@ export interface ToolSpec {
   parameters: JsonObject;
 }
 
+/** A tool that came with a thread or a message, and is answered from outside. */
+export interface ExtraTool extends ToolSpec {
+  /** Milliseconds after which a call that nobody answered fails. */
+  deadlineMs?: number;
+}
+
 /**
  * What may be done after a crash in the middle of a call:
  * - `pure`: the call may run again as often as needed, and concurrently with other pure calls;

@@ -109,7 +109,7 @@ const failureOf = async (reply: SseReply, options: OpenAiResponsesOptions = {}):
 const textOfParts = (parts: AnswerPart[]) => parts.map((part) => ('text' in part ? part.text : part.type));
 
 describe('a request', () => {
-  test('[A211] has instructions, input and tools that are not strict, is streamed, and asks the server to store nothing', () => {
+  test('[A211][B168] has instructions, input and tools that are not strict, is streamed, and asks the server to store nothing', () => {
     expect(build([user('hi')], { model: 'gpt-4.1', settings: { temperature: 0.5, toolChoice: 'required', maxTokens: 50 } })).toEqual({
       model: 'gpt-4.1',
       instructions: 'Be brief.',

@@ -34,7 +34,7 @@ describe('AGENTS.md', () => {
     const folder = join(root, 'packages/a');
     const { instructions } = createCoder();
     const made = async () =>
-      typeof instructions === 'function' ? instructions({ threadId: 't', now: new Date(), workspace: folder }) : '';
+      typeof instructions === 'function' ? instructions({ threadId: 't', now: new Date(), workspace: folder, toolCalls: [] }) : '';
     const first = await made();
     expect(first).toMatch(/^You are a software engineer/);
     expect(first.slice(first.indexOf('<project'))).toBe(
@@ -62,6 +62,82 @@ describe('AGENTS.md', () => {
     expect(text).toContain('[... 36000 more characters of this file ...]');
     expect(text.length).toBeLessThan(66_000);
     expect(text.match(/<project_instructions/g)).toHaveLength(2);
+  });
+});
+
+const call = (name: string, args: unknown) => ({ id: 'c', name, arguments: typeof args === 'string' ? args : JSON.stringify(args) });
+/** The AGENTS.md that the instructions have, by their paths. */
+const shownIn = (text: string) => [...text.matchAll(/<project_instructions path="([^"]+)">/g)].map(([, path]) => path);
+
+describe('AGENTS.md of folders below the workspace', () => {
+  const files = {
+    'AGENTS.md': 'Root.',
+    'app/AGENTS.md': 'App.',
+    'app/a/AGENTS.md': 'A.',
+    'app/a/deep/AGENTS.md': 'Deep.',
+    'app/a/deep/x.ts': '',
+    'app/b/AGENTS.md': 'B.',
+    'app/node_modules/p/AGENTS.md': 'Of a package.',
+    'other/AGENTS.md': 'Other.',
+  };
+  const above = ['AGENTS.md', 'app/AGENTS.md'];
+  const deep = ['app/a/AGENTS.md', 'app/a/deep/AGENTS.md'];
+  const patch = '*** Begin Patch\n*** Add File: b/new.ts\n+x\n*** End Patch';
+  const diff = '--- a/a/deep/x.ts\t2026\n+++ b/a/deep/x.ts\n@@ -0,0 +1 @@\n+x\n';
+
+  test.each<[string, unknown, string[]]>([
+    ['read_file', { path: 'a/deep/x.ts' }, deep],
+    ['edit', { path: './a/../a/deep/x.ts' }, deep],
+    ['write_file', { path: 'b/none/yet.ts' }, ['app/b/AGENTS.md']],
+    ['list_dir', { path: 'b' }, ['app/b/AGENTS.md']],
+    ['view_image', { path: 'a/i.png' }, ['app/a/AGENTS.md']],
+    ['grep', { pattern: 'x', path: 'b' }, ['app/b/AGENTS.md']],
+    ['shell', { command: 'ls', workdir: 'b' }, ['app/b/AGENTS.md']],
+    ['apply_patch', { patch }, ['app/b/AGENTS.md']],
+    ['apply_patch', { patch: diff }, deep],
+    ['read_file', { path: 'node_modules/p/AGENTS.md' }, []],
+    ['read_file', { path: '../other/x.ts' }, []],
+    ['read_file', { path: '/etc/passwd' }, []],
+    ['read_file', { path: 7 }, []],
+    ['read_file', '{"path": "a', []],
+    ['mail', { path: 'a' }, []],
+  ])('[B164] after %s %j they are in the instructions, those on the way to it', async (name, args, expected) => {
+    const { root } = await repository(files);
+    const text = await projectInstructions(join(root, 'app'), { toolCalls: [call(name, args)] });
+    expect(shownIn(text)).toEqual([...above, ...expected]);
+  });
+
+  test('[B164] each is there once, however many calls touched its folder, and as it is after a change', async () => {
+    const { root, write } = await repository(files);
+    const toolCalls = ['a/x', 'a/deep/x.ts', 'b/x', 'a'].map((path) => call('read_file', { path }));
+    const made = () => projectInstructions(join(root, 'app'), { toolCalls });
+    const first = await made();
+    expect(shownIn(first)).toEqual([...above, ...deep, 'app/b/AGENTS.md']);
+    expect(await made()).toBe(first);
+    await write('app/a/AGENTS.md', 'A, changed.');
+    expect(await made()).toBe(first.replace('\nA.\n', '\nA, changed.\n'));
+  });
+
+  test('[B164] links give the model no other file: one out of the workspace has no folder in it, one inside has that where it leads', async () => {
+    const { root, outside } = await repository({ ...files, '.env': 'TOKEN=secret' });
+    await mkdir(join(root, 'app/c'));
+    await symlink('../../.env', join(root, 'app/c/AGENTS.md'));
+    await symlink(outside, join(root, 'app/out'));
+    await symlink('a/deep', join(root, 'app/in'));
+    const shown = async (path: string) =>
+      shownIn(await projectInstructions(join(root, 'app'), { toolCalls: [call('read_file', { path })] })).slice(2);
+    expect(await shown('c/x')).toEqual([]);
+    expect(await shown('out/x')).toEqual([]);
+    expect(await shown('in/x.ts')).toEqual(deep);
+  });
+
+  test('[B164] their number and size are bounded, and those of the newest calls count', async () => {
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${10 + i}/AGENTS.md`, `${i} ${'x'.repeat(10_000)}`]));
+    const { root } = await repository(many);
+    const toolCalls = Object.keys(many).map((path) => call('read_file', { path }));
+    const text = await projectInstructions(root, { toolCalls });
+    expect(shownIn(text)).toEqual(Object.keys(many).slice(-16));
+    expect(text.length).toBeLessThan(67_000);
   });
 });
 

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readFile as readText, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createShell } from '../../src/tools/built-in/shell';
+import { createShellTools } from '../../src/tools/built-in/tasks/shell-tools';
+import type { Tool } from '../../src/tools/defining/define-tool';
 import { createToolbox } from '../../src/tools/running/toolbox';
 import { until } from '../support/until';
 import { callOf, newFolder, removeFolders, run, told } from './tool-host';
@@ -264,6 +266,64 @@ test('the environment can not change how bash handles cd and patterns', async ()
     { workspace },
   );
   expect(output).toMatch(/nowhere: \noff$/);
+});
+
+describe('with output: json', () => {
+  const jsonShell = createShell({ output: 'json' });
+  const json = async (args: object, tool: Tool = jsonShell) => {
+    const { outcome, threw } = await run(tool, args, { workspace: await newFolder() });
+    return { outcome, threw, result: JSON.parse(String(outcome.content)) };
+  };
+  const [key, duration_ms] = ['call-1', expect.any(Number)];
+
+  test('[B150] the result is one line of JSON with a key, the state, the exit code and the duration', async () => {
+    const { outcome, result } = await json({ command: 'echo out; sleep 0.2' });
+    expect(outcome.status).toBe('success');
+    expect(String(outcome.content)).not.toContain('\n');
+    expect(result).toEqual({ key, state: 'succeeded', exit_code: 0, duration_ms, stdout: 'out' });
+    expect(result.duration_ms).toBeGreaterThanOrEqual(200);
+    expect((await json({ command: 'true' })).result).toEqual({ key, state: 'succeeded', exit_code: 0, duration_ms });
+  });
+
+  test('[B150] an exit code other than 0 is failed, with both streams', async () => {
+    const { outcome, threw, result } = await json({ command: 'echo out; echo err >&2; exit 3' });
+    expect(outcome).toMatchObject({ status: 'failed', error: { name: 'ShellExitError', message: 'exit code 3' } });
+    expect(threw).toBe(false);
+    expect(result).toEqual({ key, state: 'failed', exit_code: 3, duration_ms, stdout: 'out', stderr: 'err' });
+  });
+
+  test('[B151] a command that succeeds does not show its errors, unless asked to', async () => {
+    const command = 'echo out; echo err >&2';
+    expect((await json({ command })).result).toEqual({ key, state: 'succeeded', exit_code: 0, duration_ms, stdout: 'out' });
+    const asked = await json({ command, include_stderr_on_success: true });
+    expect(asked.result).toEqual({ key, state: 'succeeded', exit_code: 0, duration_ms, stdout: 'out', stderr: 'err' });
+  });
+
+  test('[B150] a timeout keeps both streams so far', async () => {
+    const { outcome, result } = await json({ command: 'echo out; echo err >&2; sleep 30', timeout: 0.5 });
+    expect(outcome).toMatchObject({ status: 'timed-out', error: { name: 'ToolTimeoutError' } });
+    expect(result).toMatchObject({ key, state: 'timed_out', stdout: 'out', stderr: 'err' });
+  });
+
+  test('endless output of both streams keeps the beginning and the end of the line', async () => {
+    const command = "yes out | head -c 3000000; yes err | head -c 3000000 >&2; echo 'end' >&2; exit 1";
+    const content = await told(jsonShell, { command }, { workspace: await newFolder() });
+    expect(content).toMatch(/^\{"key":"call-1","state":"failed","exit_code":1,"duration_ms":\d+,"stdout":"out\\nout[\s\S]*err\\nend"\}$/);
+    expect(Buffer.byteLength(content)).toBeLessThanOrEqual(50 * 1024);
+  });
+
+  test('createShellTools has it too, and another value is refused', async () => {
+    const [tool] = createShellTools({ output: 'json' });
+    expect((await json({ command: 'echo err >&2; false' }, tool)).result).toEqual({
+      key,
+      state: 'failed',
+      exit_code: 1,
+      duration_ms,
+      stderr: 'err',
+    });
+    expect(JSON.stringify(createShell().parameters)).not.toContain('include_stderr');
+    expect(() => createShell({ output: 'xml' as 'json' })).toThrow("createShell: output must be 'text' or 'json'; it is xml.");
+  });
 });
 
 test('an observer of a command that throws ends neither the command nor the process', async () => {

@@ -1,6 +1,6 @@
 import { symlink, writeFile as writeText } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32, deflateSync } from 'node:zlib';
+import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { imageHeader } from '../../src/tools/built-in/image-header';
 import { viewImage } from '../../src/tools/built-in/view-image';
@@ -71,12 +71,15 @@ describe('view_image', () => {
       await writeText(join(workspace, 'f'), bytes);
       return told(viewImage, { path: 'f' }, { workspace });
     };
-    expect(await refused('text')).toBe("Error: 'f' is not an image in a known format (PNG, JPEG, GIF, WebP).");
-    expect(await refused(png(9_000, 10))).toContain('has 9000x10 pixels; models take at most 8000 on a side. Scale it down');
-    expect(await refused(png(10, 10, 800_000))).toMatch(/has 800\d+ bytes; at most 785408 can be shown. Scale it down/);
+    expect(await refused('text')).toBe("Error: 'f' is not an image in a known format (PNG, JPEG, GIF, WebP, BMP).");
+    const gif = Buffer.concat([latin('GIF89a'), Buffer.from([44, 99, 200, 0, 0, 0, 0]), latin('\x2c....\x3b')]);
+    expect(await refused(gif)).toMatch(/has 25388x200 pixels and 19 bytes; .*only PNG, JPEG and BMP images are scaled. Scale it down/);
+    // Refused by the header, before anything is decoded.
+    expect(await refused(png(50_000, 50_000))).toContain('images of more than 25000000 pixels are not scaled');
+    expect(await refused(png(9_000, 10))).toMatch(/^Error: 'f' can't be shown: /);
     expect(await refused(images['image/png'].subarray(0, 60))).toContain('is a damaged image');
-    expect(await refused(latin('BM\x1a\x00\x00\x00....\x1a\x00\x00\x00\x0c\x00\x00\x00\x2c\x01\x00\x00\xc8\x00\x00\x00'))).toContain(
-      'is a BMP image',
+    expect(await refused(latin('BM\x1a\x00\x00\x00....\x1a\x00\x00\x00\x0c\x00\x00\x00\x2c\x01\x00\x00\xc8\x00\x00\x00'))).toMatch(
+      /^Error: 'f' can't be shown: /,
     );
     expect(await refused(Buffer.alloc(11 * 1024 * 1024))).toContain('too large');
   });
@@ -100,5 +103,152 @@ describe('view_image', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+type Color = readonly [number, number, number, number];
+
+/** A PNG with a color for each pixel. */
+function painted(width: number, height: number, colorAt: (x: number, y: number) => Color): Buffer {
+  const rows = Buffer.alloc((width * 4 + 1) * height);
+  for (let y = 0; y < height; y += 1) for (let x = 0; x < width; x += 1) rows.set(colorAt(x, y), y * (width * 4 + 1) + 1 + x * 4);
+  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 6, 0, 0, 0]);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  const data = deflateSync(rows, { level: 1 });
+  return Buffer.concat([latin('\x89PNG\r\n\x1a\n'), chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', Buffer.alloc(0))]);
+}
+
+/** A BMP from its rows, the lowest first. */
+function bmp(width: number, height: number, bits: number, palette: number[], rows: Buffer): Buffer {
+  const header = Buffer.alloc(54);
+  header.write('BM');
+  header.writeUInt32LE(54 + palette.length + rows.length, 2);
+  header.writeUInt32LE(54 + palette.length, 10);
+  header.writeUInt32LE(40, 14);
+  header.writeInt32LE(width, 18);
+  header.writeInt32LE(height, 22);
+  header.writeUInt16LE(1, 26);
+  header.writeUInt16LE(bits, 28);
+  return Buffer.concat([header, Buffer.from(palette), rows]);
+}
+
+/** The colors of a PNG of eight bits with an alpha channel. */
+function pixelsOf(file: Buffer): Color[][] {
+  const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
+  expect([file[24], file[25], file[28]]).toEqual([8, 6, 0]);
+  const chunks: Buffer[] = [];
+  for (let at = 8; at < file.length; at += file.readUInt32BE(at) + 12) {
+    if (file.toString('latin1', at + 4, at + 8) === 'IDAT') chunks.push(file.subarray(at + 8, at + 8 + file.readUInt32BE(at)));
+  }
+  const raw = inflateSync(Buffer.concat(chunks));
+  const stride = width * 4;
+  const out = Buffer.alloc(stride * height);
+  for (let i = 0; i < out.length; i += 1) {
+    const [y, x] = [Math.floor(i / stride), i % stride];
+    const [left, up] = [x < 4 ? 0 : (out[i - 4] ?? 0), y === 0 ? 0 : (out[i - stride] ?? 0)];
+    const corner = x < 4 || y === 0 ? 0 : (out[i - stride - 4] ?? 0);
+    const [a, b, c] = [Math.abs(up - corner), Math.abs(left - corner), Math.abs(left + up - 2 * corner)];
+    const paeth = a <= b && a <= c ? left : b <= c ? up : corner;
+    const filter = raw[y * (stride + 1)] ?? 0;
+    out[i] = (raw[y * (stride + 1) + 1 + x] ?? 0) + ([0, left, up, Math.floor((left + up) / 2), paeth][filter] ?? 0);
+  }
+  return Array.from({ length: height }, (_, y) =>
+    Array.from({ length: width }, (_, x) => [...out.subarray(y * stride + x * 4, y * stride + x * 4 + 4)] as unknown as Color),
+  );
+}
+
+const random = (seed: number) => {
+  let at = seed;
+  return () => {
+    at = (at * 48_271) % 2_147_483_647;
+    return at & 255;
+  };
+};
+
+describe('view_image of images that models do not take as they are', () => {
+  /** What the model gets of a file. `keep`: the worker has a store. */
+  const viewed = async (bytes: Buffer, keep = false) => {
+    const workspace = await newFolder();
+    await writeText(join(workspace, 'f'), bytes);
+    const kept: [Uint8Array, string][] = [];
+    const store = keep ? { keep: async (...one: [Uint8Array, string]) => void kept.push(one) } : {};
+    const { outcome } = await run(viewImage, { path: 'f' }, { workspace, ...store });
+    const parts = outcome.content as { type: string; text?: string; url?: string }[];
+    const [, mediaType, base64 = ''] = /^data:([^;]+);base64,(.*)$/.exec(parts[1]?.url ?? '') ?? [];
+    const text = parts[0]?.text ?? String(outcome.content);
+    return kept[0]
+      ? { text, mediaType: kept[0][1], image: Buffer.from(kept[0][0]) }
+      : { text, mediaType, image: Buffer.from(base64, 'base64') };
+  };
+  const [red, blue, green]: Color[] = [
+    [255, 0, 0, 255],
+    [0, 0, 255, 255],
+    [0, 255, 0, 255],
+  ];
+
+  test('[B143] one that is too large is scaled to at most 2048x768, with its proportions and colors', async () => {
+    const file = painted(8_192, 1_024, (x, y) => (y < 512 ? (x < 4_096 ? red : blue) : green) as Color);
+    const { text, mediaType, image } = await viewed(file);
+    expect(text).toBe(`f: image/png, 8192x1024 pixels, ${file.length} bytes; shown as image/png, 2048x256 pixels`);
+    expect(mediaType).toBe('image/png');
+    const pixels = pixelsOf(image);
+    expect([pixels[0]?.length, pixels.length]).toEqual([2_048, 256]);
+    expect([pixels[0]?.[0], pixels[127]?.[2_047], pixels[128]?.[0], pixels[0]?.[1_023], pixels[0]?.[1_024]]).toEqual([
+      red,
+      blue,
+      green,
+      red,
+      blue,
+    ]);
+    const high = await viewed(painted(100, 8_100, () => red as Color));
+    expect(high.text).toMatch(/shown as image\/png, 9x768 pixels$/);
+  });
+
+  test('[B143] one with too many bytes is scaled and becomes a JPEG, which is scaled in turn', async () => {
+    const next = random(7);
+    const noise = painted(2_100, 800, () => [next(), next(), next(), 255]);
+    const kept = await viewed(noise, true);
+    expect(kept).toMatchObject({ mediaType: 'image/jpeg', text: expect.stringMatching(/shown as image\/jpeg, 2016x768 pixels$/) });
+    expect(imageHeader(kept.image)).toMatchObject({ mediaType: 'image/jpeg', width: 2_016, height: 768, isComplete: true });
+    expect(kept.image.length).toBeGreaterThan(785_408);
+    const again = await viewed(kept.image);
+    expect(again).toMatchObject({
+      mediaType: 'image/jpeg',
+      text: expect.stringMatching(/^f: image\/jpeg, 2016x768 pixels, .*; shown as image\/jpeg/),
+    });
+    expect(imageHeader(again.image)).toMatchObject({ width: 2_016, height: 768, isComplete: true });
+    expect(again.image.length).toBeLessThanOrEqual(785_408);
+  });
+
+  test.each<[string, Buffer]>([
+    ['24 bits', bmp(3, 2, 24, [], Buffer.from([0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0, 255, 0, 0, 0]))],
+    [
+      '32 bits, from the top',
+      bmp(3, -2, 32, [], Buffer.from([0, 0, 255, 0, 255, 0, 0, 0, 0, 0, 255, 0, ...[0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0]])),
+    ],
+    ['8 bits', bmp(3, 2, 8, [0, 0, 255, 0, 255, 0, 0, 0, 0, 255, 0, 0], Buffer.from([2, 2, 2, 0, 0, 1, 0, 0]))],
+    ['4 bits', bmp(3, 2, 4, [0, 0, 255, 0, 255, 0, 0, 0, 0, 255, 0, 0], Buffer.from([0x22, 0x20, 0, 0, 0x01, 0x00, 0, 0]))],
+  ])('[B143] a BMP with %s becomes a PNG', async (_, file) => {
+    const { text, mediaType, image } = await viewed(file);
+    expect(text).toBe(`f: image/bmp, 3x2 pixels, ${file.length} bytes; shown as image/png, 3x2 pixels`);
+    expect(mediaType).toBe('image/png');
+    expect(pixelsOf(image)).toEqual([
+      [red, blue, red],
+      [green, green, green],
+    ]);
+  });
+
+  test('other work of the process goes on meanwhile', async () => {
+    const file = painted(5_000, 4_900, (x, y) => [x & 255, y & 255, 0, 255]);
+    const large = Buffer.concat([file.subarray(0, -12), chunk('tEXt', Buffer.alloc(800_000)), chunk('IEND', Buffer.alloc(0))]);
+    let [longest, last] = [0, performance.now()];
+    const ticks = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    const { text } = await viewed(large).finally(() => clearInterval(ticks));
+    expect(text).toMatch(/shown as image\/jpeg, 784x768 pixels$/);
+    expect(longest).toBeLessThan(200);
   });
 });

@@ -19,6 +19,20 @@ beforeAll(async () => {
 const offered = (input: string) => requestsOf(rig, input).map(({ body }) => body.tools?.map((tool) => tool.function.name) ?? []);
 const results = (input: string) => (requestsOf(rig, input).at(-1)?.body.messages ?? []).filter(({ role }) => role === 'tool').map(textOf);
 
+test('[B168] its tools have names with the name of their server, are not strict, and their output is cut to its head and tail', async () => {
+  const input = scene([callTools([{ name: 'own__much', args: {} }]), say('Done.')]);
+  await story(await rig.client.start('clerk', input));
+  const tools = requestsOf(rig, input)[0]?.body.tools ?? [];
+  expect(tools.map((tool) => tool.function.name)).toEqual(tools.map(() => expect.stringMatching(/^own__[a-z]+$/)));
+  const much = tools.find((tool) => tool.function.name === 'own__much');
+  // In Chat Completions a tool is strict only if it says so.
+  expect(much).not.toHaveProperty('function.strict');
+  expect(much?.function.parameters).not.toHaveProperty('required');
+  const [result = ''] = results(input);
+  expect(Buffer.byteLength(result)).toBeLessThanOrEqual(50 * 1024);
+  expect(result).toMatch(/^first x+[^x][\s\S]*x last/);
+});
+
 test('a server that dies during a call fails the call, and the run goes on', async () => {
   const input = scene([callTools([{ name: 'own__die', args: {} }]), say('Done.')]);
   const thread = await rig.client.start('clerk', input);

@@ -76,6 +76,8 @@ function argumentsOf({ pattern, ignore_case: ignoreCase, literal, context, files
     `--regexp=${pattern}`,
     '--null',
     '--with-filename',
+    // What was found is shown even if the time is over.
+    '--line-buffered',
     ...(ignoreCase ? ['--ignore-case'] : []),
     ...(literal ? ['--fixed-strings'] : []),
     ...(filesOnly

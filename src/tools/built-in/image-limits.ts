@@ -7,21 +7,33 @@ const mostBytes = 3_500_000;
 /** An image that is not stored must fit into the result as base64. */
 const mostBytesInHistory = Math.floor((maxImageBytes * 3) / 4) - 1_024;
 
-/** Why an image can't be shown to a model; `undefined` if it can. `resultBytes`: how much of a result is kept. */
-export function imageProblem(
+/** The size to which larger images are scaled. */
+export const scaledTo = { maxWidth: 2_048, maxHeight: 768 };
+/** Larger images are not decoded: a hundred megabytes of pixels, and as much again for the codec. */
+const mostDecoded = 25_000_000;
+const decoded: readonly ImageHeader['mediaType'][] = ['image/png', 'image/jpeg', 'image/bmp'];
+
+/**
+ * Whether an image can be shown to a model as it is, must be converted or scaled before, or can't be shown, and why. `resultBytes`: how much of a
+ * result is kept.
+ */
+export function judgeImage(
   { mediaType, width, height, isComplete }: ImageHeader,
   bytes: number,
   resultBytes: number,
-): string | undefined {
-  const convert = 'with a program such as ImageMagick in the shell, and view the result';
-  if (mediaType === 'image/bmp')
-    return `is a BMP image (${width}x${height} pixels), which models do not take. Convert it to PNG ${convert}.`;
-  if (!isComplete || width < 1 || height < 1) return 'is a damaged image: its end is missing, or a part of it is not whole.';
-  if (width > mostPixels || height > mostPixels) {
-    return `has ${width}x${height} pixels; models take at most ${mostPixels} on a side. Scale it down to 2048x768 ${convert}.`;
-  }
+): 'fits' | 'scale' | { problem: string } {
+  if (!isComplete || width < 1 || height < 1) return { problem: 'is a damaged image: its end is missing, or a part of it is not whole.' };
   const most = mostFileBytes(resultBytes);
-  return bytes > most ? `has ${bytes} bytes; at most ${most} can be shown. Scale it down to 2048x768 ${convert}.` : undefined;
+  const isTooLarge = width > mostPixels || height > mostPixels || bytes > most;
+  if (!isTooLarge && mediaType !== 'image/bmp') return 'fits';
+  if (decoded.includes(mediaType) && width * height <= mostDecoded) return 'scale';
+  const limits = `models take at most ${mostPixels} pixels on a side, and ${most} bytes`;
+  const why = decoded.includes(mediaType)
+    ? `images of more than ${mostDecoded} pixels are not scaled`
+    : 'only PNG, JPEG and BMP images are scaled';
+  return {
+    problem: `has ${width}x${height} pixels and ${bytes} bytes; ${limits}, and ${why}. Scale it down to 2048x768 with a program such as ImageMagick in the shell, and view the result.`,
+  };
 }
 
 /** The most bytes of an image or another file that the model sees as such. */

@@ -17,6 +17,8 @@ export interface ShellCommand {
   /** Default: none. */
   timeoutMs?: number;
   maxOutputBytes: number;
+  /** Stderr is returned by itself. Default: both together, in their order. */
+  separate?: true;
   signal: AbortSignal;
   limits?: CommandLimits;
   /** Default: the command's input is empty. */
@@ -32,8 +34,10 @@ export interface ShellCommand {
 export type Confine = <T>(start: (confinement: Confinement) => T) => T;
 
 export interface ShellResult {
-  /** stdout and stderr in the order in which they were written. */
+  /** stdout and stderr in the order in which they were written; stdout alone if they are separate. */
   output: string;
+  /** Only if they are separate. */
+  errors?: string;
   /** As in a shell: 128 + n if signal n ended it. */
   exitCode: number;
   stopped?: 'timeout' | 'abort' | 'processes';
@@ -61,12 +65,15 @@ const tailBytes = 1_000;
 /** How often the command's processes are listed, to find those that leave its group. */
 const lookEveryMs = 200;
 
-/** Joins both outputs into one pipe, which keeps their order, and replaces itself by the real shell or its sandbox, which have the marks. */
-const outerShell = (limits: CommandLimits) => `${watched}
+/**
+ * Joins both outputs into one pipe, which keeps their order, unless they are separate, and replaces itself by the real shell or its sandbox, which
+ * have the marks.
+ */
+const outerShell = ({ limits = {}, separate }: ShellCommand) => `${watched}
   watched "$1" "$2"
   shift 2
   ${setLimits(limits)}
-  exec "$@" 2>&1`;
+  exec "$@"${separate ? '' : ' 2>&1'}`;
 
 /** Runs a command to its end. Rejects only if it can't be started. */
 export function runShell(spec: ShellCommand): Promise<ShellResult> {
@@ -75,15 +82,15 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 
 /** Starts a command in its own process group. When the shell ends, its remaining processes are killed, also those that left the group. */
 export function startShell(spec: ShellCommand): RunningShell {
-  const { processes = new CommandProcesses(), limits = {} } = spec;
-  const shell = ['-c', outerShell(limits), 'longhaul', processes.mark, processes.limit];
+  const { processes = new CommandProcesses() } = spec;
+  const shell = ['-c', outerShell(spec), 'longhaul', processes.mark, processes.limit];
   const inner = [...bash(), '-c', withLimitedReaders(spec.command)];
   const start = ({ command, handles }: Confinement) =>
     spawn('/bin/sh', [...shell, ...command, ...inner], {
       cwd: spec.cwd,
       env: spec.env,
       detached: true,
-      stdio: [spec.takesInput ? 'pipe' : 'ignore', 'pipe', 'ignore', 'pipe', ...handles],
+      stdio: [spec.takesInput ? 'pipe' : 'ignore', 'pipe', spec.separate ? 'pipe' : 'ignore', 'pipe', ...handles],
     });
   const child = spec.confined ? spec.confined(start) : start({ command: [], handles: [] });
   return { pid: child.pid, input: child.stdin, processes, ended: endOf(child, processes, spec) };
@@ -91,20 +98,23 @@ export function startShell(spec: ShellCommand): RunningShell {
 
 function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellCommand): Promise<ShellResult> {
   return new Promise((done, fail) => {
-    const window = new OutputWindow(spec.maxOutputBytes);
+    const windowBytes = spec.separate ? Math.floor(spec.maxOutputBytes / 2) : spec.maxOutputBytes;
+    const [window, errors] = [new OutputWindow(windowBytes), spec.separate && new OutputWindow(windowBytes)];
     let tail = Buffer.alloc(0);
     // An error of a pipe without a listener would end this process; the result of the command is known when it exits. A command that could not be
     // started may have no pipes.
     for (const pipe of child.stdio ?? []) pipe?.on('error', () => {});
-    child.stdout?.on('data', (chunk: Buffer) => {
-      window.add(chunk);
+    const take = (into: OutputWindow | undefined, chunk: Buffer) => {
+      into?.add(chunk);
       tail = Buffer.concat([tail, chunk.subarray(-tailBytes)]).subarray(-tailBytes);
       try {
         spec.onOutput?.(chunk);
       } catch {
         // An error of the listener must end neither the command nor this process.
       }
-    });
+    };
+    child.stdout?.on('data', (chunk: Buffer) => take(window, chunk));
+    child.stderr?.on('data', (chunk: Buffer) => take(errors, chunk));
     const stop = stopper(child, spec.confined !== undefined);
     const timer = spec.timeoutMs === undefined ? undefined : setTimeout(() => stop.now('timeout'), Math.ceil(spec.timeoutMs));
     const looks = setInterval(() => {
@@ -124,6 +134,7 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
       stop.end();
       child.stdin?.destroy();
       child.stdout?.destroy();
+      child.stderr?.destroy();
     };
 
     child.once('error', (error) => {
@@ -138,7 +149,13 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
         await processes.end();
         const stopped = stop.why();
         const limit = limitReached({ exitCode, stopped, tail: tail.toString() }, spec.limits);
-        return { output: window.text(), exitCode, ...(stopped && { stopped }), ...(limit !== undefined && { limit }) };
+        return {
+          output: window.text(),
+          ...(errors && { errors: errors.text() }),
+          exitCode,
+          ...(stopped && { stopped }),
+          ...(limit !== undefined && { limit }),
+        };
       };
       const atClose = () => done(finish());
       // A background process may hold the pipe open forever. It gets a SIGTERM, and a short time to end.

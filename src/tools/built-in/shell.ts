@@ -19,7 +19,14 @@ export interface ShellOptions {
   sandbox?: SandboxMode | SandboxOptions;
   /** Default: none, besides those of programs that only read. */
   limits?: CommandLimits | undefined;
+  /**
+   * `text` (default): what the command printed, as it appeared. `json`: one line with `key`, `state`, `exit_code`, `duration_ms`, `stdout` and
+   * `stderr`; stderr of a command that succeeds only if the model asks for it.
+   */
+  output?: ShellOutput | undefined;
 }
+
+export type ShellOutput = 'text' | 'json';
 
 export const maxTimeoutSeconds = 300;
 /** Linux accepts at most 128 KiB in one argument. */
@@ -43,6 +50,11 @@ export const shellInput = z.object({
     .describe(`Seconds until the command is stopped; fractions count. At most ${maxTimeoutSeconds}.`),
 });
 
+/** With `output: 'json'`. */
+export const jsonArguments = {
+  include_stderr_on_success: z.boolean().default(false).describe('Show stderr also if the command succeeds.'),
+};
+
 /** The arguments of a command. */
 export interface ShellArguments {
   command: string;
@@ -51,6 +63,8 @@ export interface ShellArguments {
   timeout?: number | undefined;
   /** Only with `createShellTools`. */
   background?: boolean | undefined;
+  /** Only with `output: 'json'`. */
+  include_stderr_on_success?: boolean | undefined;
 }
 
 /**
@@ -62,19 +76,26 @@ export interface ShellArguments {
  * the worker's environment and memory; docs/tools.md has a table. Then run the worker in a container, and as a user, with no more rights than the
  * agent may have.
  */
-export function createShell({ environment = {}, approval = 'never', sandbox: setting, limits = {} }: ShellOptions = {}): Tool {
-  const sandbox = createSandbox(setting);
+export function createShell(options: ShellOptions = {}): Tool {
+  const { environment = {}, approval = 'never', limits = {} } = options;
+  const output = checkedOutput('createShell', options.output);
+  const sandbox = createSandbox(options.sandbox);
   checkLimits(limits);
   const shell = defineTool({
     name: 'shell',
     description: `Run a command in bash and get what it prints. Nothing can be typed into it, and background processes end with it. Each call starts anew in the workspace: cd and variables do not carry over.${sandboxWords(sandbox)}`,
-    input: shellInput,
+    input: output === 'json' ? shellInput.extend(jsonArguments) : shellInput,
     effect: 'once',
     approval,
     timeoutMs: shellTimeoutMs,
-    execute: (args, ctx) => runInForeground(args, { environment, sandbox, limits }, ctx),
+    execute: (args, ctx) => runInForeground(args, { environment, sandbox, limits, output }, ctx),
   });
   return withSandbox(shell, sandbox);
+}
+
+export function checkedOutput(by: string, output: unknown = 'text'): ShellOutput {
+  if (output === 'text' || output === 'json') return output;
+  throw new TypeError(`${by}: output must be 'text' or 'json'; it is ${excerpt(String(output), 100)}.`);
 }
 
 /** The tool, from which others learn how its commands run. */
@@ -87,20 +108,24 @@ export const shellTimeoutMs = (maxTimeoutSeconds + 10) * 1_000;
 
 /** Runs a command to its end, and returns what it printed. Throws `ToolFailure` with the output unless it succeeds. */
 export async function runInForeground(
-  { command, workdir, timeout }: z.output<typeof shellInput>,
+  { command, workdir, timeout, include_stderr_on_success: withErrors = false }: ShellArguments & { timeout: number },
   how: HowToRun,
   ctx: ToolContext,
 ): Promise<string> {
+  const begun = performance.now();
+  const isJson = how.output === 'json';
   const result = await runShell({
     command,
     ...(await placeOf(workdir, how, ctx)),
     timeoutMs: timeout * 1_000,
     limits: how.limits,
+    ...(isJson && { separate: true }),
     maxOutputBytes: ctx.maxOutputBytes - reservedBytes,
     signal: ctx.signal,
     onOutput: latestLine(ctx.progress),
   });
-  return told(result, timeout);
+  if (!isJson) return told(result, timeout);
+  return toldAsJson(result, { key: ctx.toolCallId, durationMs: Math.round(performance.now() - begun), withErrors });
 }
 
 /** What is the same for all commands of a tool. */
@@ -108,6 +133,7 @@ export interface HowToRun {
   environment: Environment;
   sandbox: Sandbox | undefined;
   limits: CommandLimits;
+  output: ShellOutput;
 }
 
 /** Where and with which environment a command runs. Rejects if `workdir` is no folder of the workspace. */
@@ -145,6 +171,33 @@ function told({ output, exitCode, stopped, limit }: ShellResult, timeout: number
     });
   }
   return text === '' ? '(no output)' : text;
+}
+
+const states = { timeout: 'timed_out', abort: 'cancelled', processes: 'failed' } as const;
+
+/** `key`: the id of the call. A command that does not succeed is a failure with both outputs. */
+function toldAsJson(
+  { output, errors = '', exitCode, stopped, limit }: ShellResult,
+  { key, durationMs, withErrors }: { key: string; durationMs: number; withErrors: boolean },
+): string {
+  const isSuccess = !stopped && exitCode === 0;
+  const state = stopped ? states[stopped] : isSuccess ? 'succeeded' : 'failed';
+  const stderr = isSuccess && !withErrors ? '' : errors;
+  const json = JSON.stringify({
+    key,
+    state,
+    exit_code: exitCode,
+    duration_ms: durationMs,
+    ...(limit !== undefined && { limit }),
+    ...(output.trim() !== '' && { stdout: output.trimEnd() }),
+    ...(stderr.trim() !== '' && { stderr: stderr.trimEnd() }),
+  });
+  if (isSuccess) return json;
+  if (stopped === 'timeout') {
+    throw new ToolFailure(json, { status: 'timed-out', name: 'ToolTimeoutError', message: `Command timed out after ${durationMs} ms` });
+  }
+  const message = limit === undefined ? `exit code ${exitCode}` : `exit code ${exitCode}: ${limit}`;
+  throw new ToolFailure(json, stopped === 'abort' ? undefined : { name: 'ShellExitError', message });
 }
 
 const progressEveryMs = 250;

@@ -1,15 +1,17 @@
 import { z } from 'zod';
+import type { ImagePart } from '../../core/message';
 import { defineTool } from '../defining/define-tool';
 import { readBytes } from './file-text';
 import { imageHeader } from './image-header';
-import { imageProblem } from './image-limits';
+import { judgeImage, mostFileBytes, scaledTo } from './image-limits';
 import { openWorkspace } from './open-workspace';
+import { smallerImage } from './smaller-image';
 import { WorkspaceError } from './workspace';
 
-/** Shows an image of the workspace to the model. */
+/** Shows an image of the workspace to the model: converted if models don't take its format, and scaled if it is larger than they take. */
 export const viewImage = defineTool({
   name: 'view_image',
-  description: 'Look at an image file (PNG, JPEG, GIF or WebP), such as a screenshot or a diagram.',
+  description: 'Look at an image file (PNG, JPEG, GIF, WebP or BMP), such as a screenshot or a diagram.',
   input: z.object({
     path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
     detail: z.enum(['auto', 'low', 'high']).default('auto').describe('How closely to look; low costs less.'),
@@ -22,13 +24,21 @@ export const viewImage = defineTool({
     if (!found) throw new WorkspaceError(`'${path}' does not exist.`);
     const { bytes } = found;
     const image = imageHeader(bytes);
-    if (!image) throw new WorkspaceError(`'${path}' is not an image in a known format (PNG, JPEG, GIF, WebP).`);
-    const problem = imageProblem(image, bytes.length, ctx.maxOutputBytes);
-    if (problem) throw new WorkspaceError(`'${path}' ${problem}`);
+    if (!image) throw new WorkspaceError(`'${path}' is not an image in a known format (PNG, JPEG, GIF, WebP, BMP).`);
+    const judged = judgeImage(image, bytes.length, ctx.maxOutputBytes);
+    if (typeof judged === 'object') throw new WorkspaceError(`'${path}' ${judged.problem}`);
     const { mediaType, width, height } = image;
-    return [
-      { type: 'text', text: `${workspace.show(real)}: ${mediaType}, ${width}x${height} pixels, ${bytes.length} bytes` },
-      { type: 'image', url: `data:${mediaType};base64,${bytes.toString('base64')}`, detail },
-    ];
+    const text = `${workspace.show(real)}: ${mediaType}, ${width}x${height} pixels, ${bytes.length} bytes`;
+    if (judged === 'fits') return [{ type: 'text', text }, imagePart({ mediaType, bytes }, detail)];
+    const work = { bytes, mediaType, ...scaledTo, maxBytes: mostFileBytes(ctx.maxOutputBytes) };
+    const made = await smallerImage(work, ctx.signal).catch((error: Error) => {
+      throw new WorkspaceError(`'${path}' can't be shown: ${error.message}.`);
+    });
+    const shownAs = `; shown as ${made.mediaType}, ${made.width}x${made.height} pixels`;
+    return [{ type: 'text', text: text + shownAs }, imagePart(made, detail)];
   },
 });
+
+function imagePart({ mediaType, bytes }: { mediaType: string; bytes: Uint8Array }, detail: 'auto' | 'low' | 'high'): ImagePart {
+  return { type: 'image', url: `data:${mediaType};base64,${Buffer.from(bytes).toString('base64')}`, detail };
+}

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../core/tool';
+import type { ExtraTool } from '../../core/tool';
 import type { Tool } from './define-tool';
 import { foreignInput } from './tool-input';
 
@@ -7,7 +7,7 @@ const compiled = new Map<string, Tool>();
 const mostCompiled = 200;
 
 /** Returns a tool that came with a thread, by its name, as a tool that is answered from outside. */
-export function extraTool(specs: readonly ToolSpec[], name: string): Tool | undefined {
+export function extraTool(specs: readonly ExtraTool[], name: string): Tool | undefined {
   const spec = specs.find((candidate) => candidate.name === name);
   if (!spec) return undefined;
   const key = JSON.stringify(spec);
@@ -24,11 +24,12 @@ export function extraTool(specs: readonly ToolSpec[], name: string): Tool | unde
 }
 
 /** The client that started the thread supplied the schema. If it is invalid, every call of the tool is rejected with the reason. */
-function toolOf({ name, description, parameters }: ToolSpec): Tool {
+function toolOf({ name, description, parameters, deadlineMs }: ExtraTool): Tool {
   const unusable = (problem: string) => new Error(`its schema, which came with the thread, ${problem}`);
+  const ask = deadlineMs !== undefined && { ask: { deadlineMs } };
   try {
-    return { name, description, effect: 'once', ...foreignInput(parameters, unusable) };
+    return { name, description, effect: 'once', ...ask, ...foreignInput(parameters, unusable) };
   } catch (error) {
-    return { name, description, effect: 'once', parameters, check: () => Promise.reject(error) };
+    return { name, description, effect: 'once', ...ask, parameters, check: () => Promise.reject(error) };
   }
 }

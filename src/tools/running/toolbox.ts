@@ -7,6 +7,7 @@ import { messageOfThrown } from '../../core/thrown';
 import {
   type AskPolicy,
   canBeUnknown,
+  type ExtraTool,
   mayAskPeople,
   type OnUnknown,
   type PermissionRule,
@@ -55,7 +56,7 @@ export interface JudgeOptions {
   /** Rules that people remembered for the thread. */
   rules?: PermissionRule[];
   /** Tools that came with the thread's input, answered from outside. The agent's own tool of the same name takes precedence. */
-  extraTools?: readonly ToolSpec[];
+  extraTools?: readonly ExtraTool[];
   /** The names of the tools that the model was sent, if it made the call. */
   sent?: readonly string[];
   /** Absolute path of the folder in which the tools work. */
@@ -69,7 +70,7 @@ export interface JudgeOptions {
 /** The tools of one agent. Needs only Node, so it can be used in scripts and tests. */
 export interface Toolbox {
   /** The tools to send, in the order given, then those of the thread, then hidden ones, because providers cache prompts by their prefix. */
-  specs(extraTools?: readonly ToolSpec[], shown?: Shown): ToolSpec[];
+  specs(extraTools?: readonly ExtraTool[], shown?: Shown): ToolSpec[];
   names(): string[];
   get(name: string): Tool | undefined;
   /** Decides what happens to a call. Runs only the tool's approval rule and the permissions. Never throws. */
@@ -107,11 +108,11 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
   const unknown = unknownTool(byName, hiddenNames, options.missing);
 
   return Object.freeze({
-    specs(extraTools: readonly ToolSpec[] = [], { loaded = [], forced }: Shown = {}) {
+    specs(extraTools: readonly ExtraTool[] = [], { loaded = [], forced }: Shown = {}) {
       const always = [...byName.values()].filter(({ name }) => !hiddenNames.has(name));
       const found = [...new Set(forced === undefined ? loaded : [...loaded, forced])].filter((name) => hiddenNames.has(name));
       const brought = extraTools.filter(({ name }) => !byName.has(name));
-      return [...always.map(specOf), ...brought, ...found.flatMap((name) => byName.get(name) ?? []).map(specOf)];
+      return [...always.map(specOf), ...brought.map(specOf), ...found.flatMap((name) => byName.get(name) ?? []).map(specOf)];
     },
     names: () => [...byName.keys()],
     get: (name: string) => byName.get(name),
@@ -173,7 +174,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
   });
 }
 
-function specOf({ name, description, parameters }: Tool): ToolSpec {
+function specOf({ name, description, parameters }: ToolSpec): ToolSpec {
   return { name, description, parameters };
 }
 

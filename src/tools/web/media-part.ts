@@ -1,6 +1,6 @@
 import type { Part } from '../../core/message';
 import { imageHeader } from '../built-in/image-header';
-import { imageProblem, mostFileBytes } from '../built-in/image-limits';
+import { judgeImage, mostFileBytes } from '../built-in/image-limits';
 
 const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
@@ -16,6 +16,6 @@ export function mediaPart(mediaType: string, bytes: Buffer, resultBytes: number)
   }
   if (!images.includes(mediaType)) return undefined;
   const image = imageHeader(bytes);
-  if (!image || imageProblem(image, bytes.length, resultBytes) !== undefined) return undefined;
+  if (!image || judgeImage(image, bytes.length, resultBytes) !== 'fits') return undefined;
   return { type: 'image', url: urlOf(image.mediaType) };
 }

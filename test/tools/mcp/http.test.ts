@@ -68,7 +68,7 @@ afterEach(async () => {
   }
 });
 
-test('credentials are sent, refreshed once after a 401, and removed from what the server repeats', async () => {
+test('[B168] credentials are sent, refreshed once after a 401, and removed from what the server repeats', async () => {
   const server = await startServer();
   const asked: boolean[] = [];
   const credentials = ({ refresh }: { refresh: boolean }) => {
@@ -84,7 +84,7 @@ test('credentials are sent, refreshed once after a 401, and removed from what th
   expect(await told('web__leak')).toBe('you sent [credential]');
 });
 
-test('refused credentials fail the call, and no message repeats them', async () => {
+test('[B168] credentials that are refused again after one refresh fail the call, and no message repeats them', async () => {
   const server = await startServer();
   const { token } = server;
   const { told, call } = mcpHost({ web: { url: server.url, credentials: () => ({ authorization: `Bearer ${token}` }) } });

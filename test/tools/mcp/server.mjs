@@ -20,6 +20,9 @@ server.registerTool('hang', { description: 'Never answers.', inputSchema: nothin
   signal.addEventListener('abort', () => process.stderr.write('cancelled\n'));
   return new Promise(() => {});
 });
+server.registerTool('much', { description: 'Says much.', inputSchema: z.object({ word: z.string().optional() }) }, ({ word = 'x' }) =>
+  text(`first ${word.repeat(1_000_000)} last`),
+);
 const old = server.registerTool(
   'old',
   { description: 'Has a new name soon.', inputSchema: nothing, annotations: { idempotentHint: true } },

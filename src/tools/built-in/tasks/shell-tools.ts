@@ -8,10 +8,13 @@ import { maxOutputBytes } from '../../running/output-cap';
 import { checkLimits } from '../command-limits';
 import { createSandbox, sandboxWords } from '../sandbox/sandbox';
 import {
+  checkedOutput,
+  jsonArguments,
   maxTimeoutSeconds,
   placeOf,
   reservedBytes,
   runInForeground,
+  type ShellArguments,
   type ShellOptions,
   shellInput,
   shellTimeoutMs,
@@ -25,22 +28,25 @@ import { backgroundTasks, type Tasks, type TaskView } from './tasks';
 const longestTimeoutSeconds = Math.floor(longestTimeoutMs / 1_000);
 const longestWaitSeconds = 240;
 
-const anyShellInput = shellInput
-  .extend({
-    background: z.boolean().optional().describe('Start it and return its id at once, without waiting for its end.'),
-    timeout: z
-      .number()
-      .positive()
-      .max(longestTimeoutSeconds)
-      .optional()
-      .describe(
-        `Seconds until the command is stopped; fractions count. Default 60, at most ${maxTimeoutSeconds}; in the background none, and no maximum.`,
-      ),
-  })
-  .refine(({ background, timeout = 0 }) => background || timeout <= maxTimeoutSeconds, {
-    path: ['timeout'],
-    message: `is above ${maxTimeoutSeconds}; run a longer command with background: true`,
-  });
+const backgroundArguments = {
+  background: z.boolean().optional().describe('Start it and return its id at once, without waiting for its end.'),
+  timeout: z
+    .number()
+    .positive()
+    .max(longestTimeoutSeconds)
+    .optional()
+    .describe(
+      `Seconds until the command is stopped; fractions count. Default 60, at most ${maxTimeoutSeconds}; in the background none, and no maximum.`,
+    ),
+};
+
+function fitsForeground({ background, timeout = 0 }: Pick<ShellArguments, 'background' | 'timeout'>): boolean {
+  return background === true || timeout <= maxTimeoutSeconds;
+}
+const tooLong = { path: ['timeout'], message: `is above ${maxTimeoutSeconds}; run a longer command with background: true` };
+
+const textInput = shellInput.extend(backgroundArguments).refine(fitsForeground, tooLong);
+const jsonInput = shellInput.extend({ ...backgroundArguments, ...jsonArguments }).refine(fitsForeground, tooLong);
 
 const id = z.string().min(1).describe('The id of a command that was started with background: true.');
 
@@ -51,6 +57,7 @@ const id = z.string().min(1).describe('The id of a command that was started with
  */
 export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
   const { environment = {}, approval = 'never', limits = {} } = options;
+  const output = checkedOutput('createShellTools', options.output);
   checkLimits(limits);
   const sandbox = createSandbox(options.sandbox);
   const findTask: FindTask = async (threadId, id) => (await found(tasks, id, { threadId })).task;
@@ -58,12 +65,12 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
   const shell = defineTool({
     name: 'shell',
     description: `Run a command in bash and get what it prints. Processes that it leaves behind end with it. For servers, watchers and long work use background: true, then shell_task. Each call starts anew in the workspace: cd and variables do not carry over.${sandboxWords(sandbox)}`,
-    input: anyShellInput,
+    input: output === 'json' ? jsonInput : textInput,
     effect: 'once',
     approval,
     timeoutMs: shellTimeoutMs,
     async execute({ background, timeout, ...args }, ctx) {
-      const how = { environment, sandbox, limits };
+      const how = { environment, sandbox, limits, output };
       if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, how, ctx);
       const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
       const place = await placeOf(args.workdir, how, ctx);

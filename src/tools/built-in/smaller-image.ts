@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { BoundedThread } from '../defining/bounded-thread';
+import { fewAtOnce } from '../running/few-at-once';
+import { type ImageAnswer, type ImageWork, type MadeImage, threadName } from './image-thread.js';
+
+const thread = { file: join(__dirname, 'image-thread.js'), name: threadName, what: 'scaling the image', ms: 15_000, mb: 256 };
+
+/** An image has four bytes for each pixel, a few times over. */
+const inTurn = fewAtOnce(1);
+
+/**
+ * Decodes a PNG, JPEG or BMP image and encodes it as PNG or JPEG, scaled down to fit, in a thread of its own: one image at a time. The caller bounds
+ * the number of its pixels. Rejects if the image is damaged, can't be made small enough, or takes more than 15 s.
+ */
+export function smallerImage(work: ImageWork, signal: AbortSignal): Promise<MadeImage> {
+  return inTurn(async () => {
+    signal.throwIfAborted();
+    const running = new BoundedThread<ImageWork, ImageAnswer>(thread);
+    try {
+      await running.ready;
+      const answer = await running.ask(work);
+      if ('thrown' in answer) throw new Error(answer.thrown);
+      return answer;
+    } finally {
+      running.end(new Error('the image is done'));
+    }
+  });
+}
