@@ -1,9 +1,11 @@
+import { devNull } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
 import { defineHooks } from '../../src/hooks';
 import { callTools, fail, hang, type Reply, type ScriptRequest, say } from '../../src/testing/model-server';
-import { createAskHuman, defineTool, suspend } from '../../src/tools';
+import { createAskHuman, defineTool, mcpTools, suspend } from '../../src/tools';
 import type { CompactingReply } from '../support/compacting-server';
 import { until } from '../support/rig';
 
@@ -94,6 +96,9 @@ const lengthy = defineTool({
 const small = { model: 'test-model', instructions: 'Work.', tools: [lengthy] };
 const window = { windowTokens: 2_400, reserveTokens: 400, keepTurns: 1 };
 
+/** A server over stdio, which takes no notes. */
+const desk = { command: process.execPath, args: [join(__dirname, '../tools/mcp/asking-server.mjs'), 'stdio', devNull], questions: true };
+
 /** The first is the usual one. */
 export const agents = [
   agent,
@@ -105,6 +110,13 @@ export const agents = [
   defineAgent({ ...small, name: 'clearing', context: window }),
   defineAgent({ ...small, name: 'condensing', context: { ...window, pruneMinimumTokens: 1_000_000 } }),
   defineAgent({ ...small, name: 'leaving', model: 'openai-responses/gpt-5.2', context: { windowTokens: 20_000, compaction: 'provider' } }),
+  defineAgent({ ...small, name: 'sliding', context: { ...window, windowTokens: 20_000, maxMessages: 6, keepMessages: 4 } }),
+  defineAgent({
+    name: 'clerk',
+    model: 'test-model',
+    instructions: 'Work.',
+    tools: [mcpTools({ servers: { desk: desk } })],
+  }),
   defineAgent({ name: 'doing', model: 'test-model', instructions: 'Work.', tools: [pure], stop: 'done-tool' }),
   defineAgent({ name: 'finding', model: 'test-model', instructions: 'Work.', tools: [pure, once], toolSearch: { threshold: 0, limit: 1 } }),
 ];
@@ -415,6 +427,27 @@ export const representativeRuns: Record<string, RepresentativeRun> = {
     },
   },
   condensed: { agent: 'condensing', replies: readOn },
+  slid: { agent: 'sliding', replies: readOn },
+  cut: {
+    agent: 'condensing',
+    mode: 'conversation',
+    replies: () => say('noted'),
+    async act(thread) {
+      await idle(thread);
+      await thread.send(`begin ${'x'.repeat(7_000)} end`);
+      await said(thread, 4);
+      await idle(thread);
+      await thread.close();
+    },
+  },
+  'server-asks': {
+    agent: 'clerk',
+    replies: ({ turn }) => (turn === 0 ? callTools([{ name: 'desk__book', args: {}, id: 'call_1' }]) : say('done')),
+    async act(thread) {
+      await waiting(thread);
+      await thread.answerQuestion('call_1', { content: { seats: 2, place: 'a' }, by: 'dana' });
+    },
+  },
   'left-to-the-provider': { agent: 'leaving', compacts: true, replies: readOn },
   waited: {
     short: true,
