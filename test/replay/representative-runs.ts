@@ -97,7 +97,11 @@ const small = { model: 'test-model', instructions: 'Work.', tools: [lengthy] };
 const window = { windowTokens: 2_400, reserveTokens: 400, keepTurns: 1 };
 
 /** A server over stdio, which takes no notes. */
-const desk = { command: process.execPath, args: [join(__dirname, '../tools/mcp/asking-server.mjs'), 'stdio', devNull], questions: true };
+const desk = {
+  command: process.execPath,
+  args: [join(__dirname, '../tools/mcp/asking-server.mjs'), 'stdio', devNull],
+  questions: true as const,
+};
 
 /** The first is the usual one. */
 export const agents = [
