@@ -132,6 +132,16 @@ export function stateHome(env: Record<string, string | undefined> = process.env,
   return absolute(env.XDG_STATE_HOME) ?? usual?.() ?? join(homedir(), '.local', 'state');
 }
 
+/** The user's folder for settings: `XDG_CONFIG_HOME`, or the platform's usual folder. A relative path is ignored, as in `stateHome`. */
+export function configHome(env: Record<string, string | undefined> = process.env, platform = process.platform): string {
+  const absolute = (path: string | undefined) => (path !== undefined && isAbsolute(path) ? path : undefined);
+  const usual = {
+    darwin: () => join(homedir(), 'Library', 'Application Support'),
+    win32: () => absolute(env.APPDATA) ?? join(homedir(), 'AppData', 'Roaming'),
+  }[platform as string];
+  return absolute(env.XDG_CONFIG_HOME) ?? usual?.() ?? join(homedir(), '.config');
+}
+
 /** The model vendors that have a key or an address. */
 export function usableVendors(config: Pick<Config, Vendor>): Vendor[] {
   return vendors.filter((vendor) => config[vendor].apiKey || config[vendor].baseUrl);

@@ -64,6 +64,7 @@ function addProcesses(program: Command): void {
     .description('start a Temporal server with its Web UI and a worker, in one process; Ctrl-C stops both')
     .option('--agents <file>', 'a module that exports agents; default LONGHAUL_AGENTS, else the built-in coder')
     .addOption(modeOption())
+    .option('--pick-mode', 'ask for the mode at the start, if nothing sets it')
     .addOption(sandboxOption())
     .option('--task-queue <name>', 'default LONGHAUL_TASK_QUEUE, else longhaul')
     .option(
@@ -169,7 +170,7 @@ function addPolicy(program: Command): void {
 function modeOption(): Option {
   return new Option(
     '--mode <mode>',
-    'what the built-in coder may do without asking: minimal (read), trusted (also edit), sandboxed (also commands in a sandbox without network), full-access; default LONGHAUL_MODE, else minimal',
+    'what the built-in coder may do without asking: minimal (read), trusted (also edit), sandboxed (also commands in a sandbox without network), full-access; default LONGHAUL_MODE, else your settings, else minimal',
   ).choices(permissionModes);
 }
 

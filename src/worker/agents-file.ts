@@ -11,6 +11,7 @@ import { type CommandLimits, checkLimits } from '../tools/built-in/command-limit
 import type { Dependencies } from '../tools/defining/define-tool';
 import { createPermissions } from '../tools/permissions/permissions';
 import { checkDependencies, checkProviders } from './check-exports';
+import { modeSetFor, readUserSettings } from './user-settings';
 
 /** What a worker is configured to run. */
 export interface ConfiguredAgents {
@@ -24,18 +25,20 @@ export interface ConfiguredAgents {
 export interface AgentChoice {
   file?: string | undefined;
   mode?: string | undefined;
+  /** The mode if nothing else sets one. */
+  picked?: PermissionMode | undefined;
   sandbox?: string | undefined;
 }
 
 /**
  * Returns the agents of `file`, by default those of the file that LONGHAUL_AGENTS names, or else the built-in coder. The coder uses the model of
- * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default LONGHAUL_MODE) is what the coder may do without asking, and `sandbox`
+ * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default: that of `coderMode`) is what the coder may do without asking, and `sandbox`
  * (default LONGHAUL_SANDBOX) whether its commands run in a sandbox; agents of a file define that themselves.
  */
-export async function configuredAgents({ file, mode, sandbox }: AgentChoice = {}): Promise<ConfiguredAgents> {
+export async function configuredAgents({ file, mode, picked, sandbox }: AgentChoice = {}): Promise<ConfiguredAgents> {
   const config = readConfig();
   const named = file ?? config.agentsFile;
-  if (!named) return { agents: [configuredCoder(config, { mode, sandbox })], dependencies: {}, providers: {} };
+  if (!named) return { agents: [configuredCoder(config, { mode, picked, sandbox })], dependencies: {}, providers: {} };
   if (mode !== undefined) throw new Error(`--mode is for the built-in coder; the agents of ${named} define their own permissions.`);
   // Unlike a mode, a sandbox that is not there leaves everything open, so the environment's is not ignored either.
   const [asked, by] = sandbox === undefined ? [config.sandbox, 'LONGHAUL_SANDBOX'] : [sandbox, '--sandbox'];
@@ -45,8 +48,17 @@ export async function configuredAgents({ file, mode, sandbox }: AgentChoice = {}
   return loadAgents(named);
 }
 
-function configuredCoder(config: Config, choice: Pick<AgentChoice, 'mode' | 'sandbox'>): Agent {
-  const mode = modeOf(choice.mode ?? config.mode ?? 'minimal');
+/**
+ * The mode that is set for the built-in coder: `given` on the command line, or else LONGHAUL_MODE, or else what the user has set for the workspace or for
+ * all folders. Throws if the one that counts is not a mode.
+ */
+export function coderMode(given: string | undefined, config: Config = readConfig()): PermissionMode | undefined {
+  const named = given ?? config.mode;
+  return named === undefined ? modeSetFor(config.workspace ?? '.', readUserSettings()) : modeOf(named);
+}
+
+function configuredCoder(config: Config, choice: Pick<AgentChoice, 'mode' | 'picked' | 'sandbox'>): Agent {
+  const mode = coderMode(choice.mode, config) ?? choice.picked ?? 'minimal';
   const sandbox = sandboxOf(choice.sandbox ?? config.sandbox ?? 'off');
   if (mode === 'sandboxed' && sandbox === 'off') {
     throw new Error('The mode is "sandboxed", but commands run in no sandbox. Set --sandbox or LONGHAUL_SANDBOX to required or auto.');

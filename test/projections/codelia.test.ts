@@ -551,7 +551,7 @@ test('[B187] the history of a session is its newest events with the user message
   expect(sessionHistory([])).toEqual({ runs: 0, events: [], truncated: false });
 });
 
-test('[B190][B191] usage is counted by model, including the calls for closing words, with the cost if a price is known', () => {
+test('[B190][B191] usage is counted by model, including the calls for closing words and compactions, with the cost if a price is known', () => {
   const log = new Log()
     .begin()
     .says('', [{ name: 'add', id: 'call_a' }], { costUsd: 0.5 })
@@ -563,14 +563,19 @@ test('[B190][B191] usage is counted by model, including the calls for closing wo
     .ran('call_b', '3');
   log.summarize('So far: 3.', { costUsd: 0.25 }).summarize('', { failed: 'the provider is down' });
   log.incomplete({ limit: 'turns', max: 2, message: 'enough', output: 'So far: 3.' });
+  const usage = { inputTokens: 50, cachedInputTokens: 5, cacheWriteTokens: 0, outputTokens: 4, reasoningTokens: 0 };
+  const compaction = { model: 'local/short', usage, durationMs: 3, costUsd: 0.25 };
+  log.record('thread.context.compacted', { reason: 'window', prunedOutputs: 0, droppedMessages: 1, bytes: 9, spent: compaction });
+  log.record('thread.context.kept', { reason: 'window', failed: 'empty', bytes: 9, spent: compaction });
   expect(codeliaUsage(log.events)).toEqual({
-    total_calls: 3,
-    total_tokens: 148,
-    total_input_tokens: 117,
-    total_cached_input_tokens: 40,
-    total_output_tokens: 31,
-    total_cost_usd: 0.75,
+    total_calls: 5,
+    total_tokens: 256,
+    total_input_tokens: 217,
+    total_cached_input_tokens: 50,
+    total_output_tokens: 39,
+    total_cost_usd: 1.25,
     by_model: {
+      'local/short': { calls: 2, input_tokens: 100, cached_input_tokens: 10, output_tokens: 8, total_tokens: 108, cost_usd: 0.5 },
       'openai/gpt-x': { calls: 2, input_tokens: 110, cached_input_tokens: 40, output_tokens: 30, total_tokens: 140, cost_usd: 0.75 },
       'local/free': { calls: 1, input_tokens: 7, cached_input_tokens: 0, output_tokens: 1, total_tokens: 8, cost_usd: null },
     },

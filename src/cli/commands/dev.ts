@@ -2,15 +2,17 @@ import { resolve } from 'node:path';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { folderArtifacts, memoryArtifacts } from '../../artifacts';
 import { readConfig, usableVendors } from '../../config';
+import type { PermissionMode } from '../../core/tool';
 import { inProcessBus } from '../../stream/stream-bus';
 import { createWorker, type DecisionVerifier } from '../../worker';
-import { type ConfiguredAgents, configuredAgents } from '../../worker/agents-file';
+import { type ConfiguredAgents, coderMode, configuredAgents } from '../../worker/agents-file';
 import { logOptions } from '../../worker/log';
 import { endSoon, signersOf } from '../../worker/process';
 import { exit, UsageError } from '../exit';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
 import { shellWord } from './answer-hint';
+import { askForMode } from './ask-for-mode';
 import { withClient } from './connect';
 import { broughtData, usualData, usualOutputs } from './data-folder';
 import { type DevServer, startDevServer, usualPort } from './dev-server';
@@ -20,6 +22,7 @@ import { watch } from './run';
 export interface DevOptions {
   agents?: string;
   mode?: string;
+  pickMode?: boolean;
   sandbox?: string;
   taskQueue?: string;
   data?: string;
@@ -42,8 +45,9 @@ export async function dev(task: string | undefined, given: DevOptions): Promise<
   if (!withWorker) refuseWithoutWorker(task);
   // Checked before anything is started, so that an invalid input fails early.
   const input = task === undefined ? undefined : await givenText(task, 'the task');
+  const mode = withWorker ? await modeOf(options) : undefined;
   const configured = withWorker
-    ? await configuredAgents({ file: options.agents, mode: options.mode, sandbox: options.sandbox })
+    ? await configuredAgents({ file: options.agents, mode: options.mode, picked: mode, sandbox: options.sandbox })
     : undefined;
   const brought = given.data === undefined && !options.memory && !readConfig().temporalAddress ? broughtData() : undefined;
   if (brought) {
@@ -60,12 +64,21 @@ export async function dev(task: string | undefined, given: DevOptions): Promise<
     if (!over) note(paint.dim(line));
   };
   try {
-    await Promise.race([server.failed, configured ? work(server, configured, input, { ...options, log }) : serveOnly(server, options)]);
+    await Promise.race([
+      server.failed,
+      configured ? work(server, configured, input, { ...options, ...(mode && { mode }), log }) : serveOnly(server, options),
+    ]);
   } finally {
     over = true;
     await server.stop();
     endSoon();
   }
+}
+
+/** The mode of the built-in coder; undefined if it is not used. */
+async function modeOf({ agents, mode, pickMode }: DevOptions): Promise<PermissionMode | undefined> {
+  if (agents ?? readConfig().agentsFile) return undefined;
+  return coderMode(mode) ?? (pickMode ? askForMode() : 'minimal');
 }
 
 function refuseWithoutWorker(input: string | undefined): void {
@@ -180,11 +193,10 @@ const noKey =
 
 function announcement(
   server: DevServer,
-  { file, mode: given, data, memory, input, agents, taskQueue, worker, verifier, sandboxes = [] }: Announced,
+  { file, mode = '', data, memory, input, agents, taskQueue, worker, verifier, sandboxes = [] }: Announced,
 ): Styled {
   const config = readConfig();
-  const { workspace, agentsFile, mode: usualMode = 'minimal' } = config;
-  const mode = given ?? usualMode;
+  const { workspace, agentsFile } = config;
   const agentsNamed = file ?? agentsFile;
   const there = server.address.endsWith(`:${usualPort}`) ? '' : `TEMPORAL_ADDRESS=${server.address} `;
   const kept = !server.ownServer

@@ -1,6 +1,6 @@
 import type { AgentEvent } from '../../core/event';
 import { CodeliaItems } from './items';
-import type { CodeliaEvent } from './words';
+import { type CodeliaCallUsage, type CodeliaEvent, usageWords } from './words';
 
 export interface SessionHistory {
   /** The number of runs that the events belong to. */
@@ -62,24 +62,28 @@ export interface CodeliaUsage {
   by_model: Record<string, Totals>;
 }
 
-/** The usage of a thread's model calls by model, including the calls for closing summaries. */
+/** The usage of a thread's model calls by model, including the calls for closing summaries and for compactions. */
 export function codeliaUsage(events: Iterable<AgentEvent>): CodeliaUsage {
   const models = new Map<string, Totals>();
+  const count = (
+    { model, input_tokens, input_cached_tokens, output_tokens, total_tokens }: CodeliaCallUsage,
+    costUsd: number | undefined,
+  ) => {
+    const of = models.get(model) ?? nothing;
+    models.set(model, {
+      calls: of.calls + 1,
+      input_tokens: of.input_tokens + input_tokens,
+      cached_input_tokens: of.cached_input_tokens + input_cached_tokens,
+      output_tokens: of.output_tokens + output_tokens,
+      total_tokens: of.total_tokens + total_tokens,
+      cost_usd: costUsd === undefined ? of.cost_usd : (of.cost_usd ?? 0) + costUsd,
+    });
+  };
   const items = new CodeliaItems();
   for (const event of events) {
-    for (const item of items.push(event)) {
-      if (item.kind !== 'response') continue;
-      const { model, input_tokens, input_cached_tokens, output_tokens, total_tokens } = item.usage;
-      const of = models.get(model) ?? nothing;
-      models.set(model, {
-        calls: of.calls + 1,
-        input_tokens: of.input_tokens + input_tokens,
-        cached_input_tokens: of.cached_input_tokens + input_cached_tokens,
-        output_tokens: of.output_tokens + output_tokens,
-        total_tokens: of.total_tokens + total_tokens,
-        cost_usd: item.costUsd === undefined ? of.cost_usd : (of.cost_usd ?? 0) + item.costUsd,
-      });
-    }
+    for (const item of items.push(event)) if (item.kind === 'response') count(item.usage, item.costUsd);
+    const compacts = event.type === 'thread.context.compacted' || event.type === 'thread.context.kept';
+    if (compacts && event.data.spent) count(usageWords(event.data.spent.model, event.data.spent.usage), event.data.spent.costUsd);
   }
   const sum = (of: (totals: Totals) => number) => [...models.values()].reduce((total, totals) => total + of(totals), 0);
   return {
