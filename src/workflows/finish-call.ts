@@ -55,7 +55,10 @@ export function noProgress({ id, name, phase }: CallState): ApplicationFailure {
   return ApplicationFailure.nonRetryable(words, 'no_progress');
 }
 
-/** Records the outcome `skipped`, `unknown` if nobody settled it, or `cancelled` if nobody answered its question, for every call that is neither done nor running and that `which` selects. */
+/**
+ * Records the outcome of every call that is neither done nor running and that `which` selects: `unknown` if nobody settled it, `cancelled` if nobody
+ * answered its question, otherwise `skipped`.
+ */
 export function skipCalls(thread: ThreadContext, why: string, which: (call: CallState) => boolean = () => true): void {
   for (const call of thread.state.run?.calls ?? []) {
     if (call.phase === 'done' || call.phase === 'running' || !which(call)) continue;
