@@ -46,7 +46,7 @@ export async function callTool(called: Called, tool: McpTool, args: Record<strin
   try {
     return withNotes(questions.notes, await Promise.race([call, questions.asked]));
   } catch (error) {
-    if (isCallQuestion(error)) await end(called, ending, call);
+    if (isCallQuestion(error) || ctx.signal.aborted) await end(called, ending, call);
     else if (isToolFailure(error) && questions.notes.length > 0) {
       throw new ToolFailure(withNotes(questions.notes, error.content), error.details);
     }
@@ -54,10 +54,13 @@ export async function callTool(called: Called, tool: McpTool, args: Record<strin
   }
 }
 
-/** Cancels a call that ended at a question. The connection is closed, because the server may still be at work on the call. */
+/**
+ * Cancels a call that ended at a question, at its timeout or by a cancel. The connection is closed, because the server may still be at work on the call:
+ * what it asks then would be taken for a question of the next call.
+ */
 async function end({ connection }: Called, ending: AbortController, call: Promise<unknown>): Promise<void> {
   call.catch(() => undefined);
-  ending.abort(new Error('The call waits for the answer of a person, and will be repeated with it.'));
+  ending.abort(new Error('The call is over for now. If it waits for the answer of a person, it will be repeated with it.'));
   await connection.close();
 }
 

@@ -74,6 +74,14 @@ function askingServer() {
   add('who', reads, { name: z.string() }, async ({ name }, ask) =>
     text(`${name}: ${JSON.stringify(await ask({ ...confirm, message: `Is it ${name}?` }))}`),
   );
+  // Asks late, and whether the call was cancelled or not.
+  add('late', reads, { name: z.string(), ms: z.number() }, async ({ name, ms }) => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    const question = { mode: 'form', ...confirm, message: `Is it ${name}?` };
+    const answer = await server.server.elicitInput(question, { timeout: 3_600_000 }).catch(({ message }) => message);
+    note(`asked ${name}`);
+    return text(JSON.stringify(answer));
+  });
   add('hostile', reads, { how: z.string() }, async ({ how }, ask) =>
     ask(hostile[how]).then(
       (answer) => text(JSON.stringify(answer)),

@@ -103,6 +103,17 @@ test('a question belongs to the call that runs over its connection, also if seve
   );
 });
 
+test('a question of a call that was cancelled is not taken for one of the next call', async () => {
+  const { call } = mcpHost({ own: askingOverStdio(true).server });
+  await call('own__capable', {}, { answers: [] });
+  const cancel = new AbortController();
+  const cancelled = call('own__late', { name: 'ann', ms: 600 }, { answers: [], signal: cancel.signal });
+  setTimeout(() => cancel.abort(new Error('cancelled')), 200);
+  await cancelled;
+  const { outcome } = await call('own__late', { name: 'ben', ms: 1_500 }, { answers: [] });
+  expect(outcome.asks?.message).toBe('Is it ben?');
+});
+
 test('a call that can not wait for a person declines, and its result says so', async () => {
   const { call } = mcpHost({ own: askingOverStdio(true).server });
   const { outcome } = await call('own__pay');
