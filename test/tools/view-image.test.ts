@@ -39,6 +39,19 @@ test('a PNG whose parts are missing or changed is damaged', () => {
   for (const bytes of [changed, headerOnly, noData, whole.subarray(0, -1)]) expect(imageHeader(bytes)?.isComplete).toBe(false);
 });
 
+test('a JPEG in which a decoder would find another size is not read', () => {
+  const frame = (width: number) => Buffer.from([0xff, 0xc0, 0, 11, 8, 0, 100, width >> 8, width & 0xff, 1, 1, 0x11, 0]);
+  const start = Buffer.from([0xff, 0xd8]);
+  expect(imageHeader(Buffer.concat([start, frame(300), Buffer.from([0xff, 0xd9])]))).toMatchObject({ width: 300, height: 100 });
+  // Decoders skip the marker, which has no length, and find the large frame; who takes the next bytes as a length finds the small one.
+  for (const marker of [0x01, 0xd0, 0xd7, 0xda, 0xd9]) {
+    const hidden = Buffer.concat([start, Buffer.from([0xff, marker]), frame(60_000)]);
+    const behind = Buffer.alloc(4 + hidden.readUInt16BE(4) - hidden.length);
+    expect(imageHeader(Buffer.concat([hidden, behind, frame(300), Buffer.from([0xff, 0xd9])]))).toBeUndefined();
+  }
+  expect(imageHeader(Buffer.concat([start, Buffer.from([0xff, 0xe0, 0, 0]), frame(300)]))).toBeUndefined();
+});
+
 const latin = (text: string) => Buffer.from(text, 'latin1');
 const images = {
   'image/png': png(300, 200),

@@ -44,7 +44,10 @@ function hasSoundChunks(bytes: Buffer): boolean {
   return false;
 }
 
-/** The size is in the first segment that begins a frame: C0 to CF, except tables (C4), an extension (C8) and arithmetic coding (CC). */
+/**
+ * The size is in the first segment that begins a frame: C0 to CF, except tables (C4), an extension (C8) and arithmetic coding (CC). A marker without a
+ * length (01, D0 to D9) has no place before it, and neither has image data (DA): decoders skip such a marker, and would then find another size.
+ */
 function jpeg(bytes: Buffer): ImageHeader | undefined {
   if (!begins(bytes, '\xff\xd8\xff')) return undefined;
   for (let at = 2; bytes[at] === 0xff; ) {
@@ -58,7 +61,9 @@ function jpeg(bytes: Buffer): ImageHeader | undefined {
       const [height, width] = [bytes.readUInt16BE(at + 5), bytes.readUInt16BE(at + 7)];
       return { mediaType: 'image/jpeg', width, height, isComplete: bytes.lastIndexOf('\xff\xd9', undefined, 'latin1') > at };
     }
-    at += 2 + bytes.readUInt16BE(at + 2);
+    const length = bytes.readUInt16BE(at + 2);
+    if (marker <= 0x01 || (marker >= 0xd0 && marker <= 0xda) || length < 2) return undefined;
+    at += 2 + length;
   }
   return undefined;
 }
