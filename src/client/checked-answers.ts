@@ -1,6 +1,6 @@
 import type { StatusView } from '../contract/thread';
 import { show } from '../core/check-input';
-import type { PendingCall } from '../core/event';
+import { type PendingCall, pendingKinds } from '../core/event';
 import { isObject } from '../core/json';
 import { LonghaulError } from './errors';
 
@@ -36,7 +36,7 @@ const has =
     isObject(value) && wrongField(fields, value) === undefined;
 
 const callFields: Fields<PendingCall> = {
-  kind: isOneOf('approval', 'output', 'question', 'tool-question', 'outcome', 'limit', 'reply'),
+  kind: isOneOf(...Object.keys(pendingKinds)),
   toolCallId: isText,
   name: isText,
   arguments: isText,

@@ -3,7 +3,7 @@ import type { QueryDefinition } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
 import { queries, type Receipt, type updates } from '../contract/requests';
 import type { MessagesPage, StatusView, ThreadResult, UsageView } from '../contract/thread';
-import type { SignableRequest } from '../core/attestation';
+import { callDecidedBy, type SignableRequest } from '../core/attestation';
 import type { ContextView } from '../core/context/view';
 import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
 import type { Content, Message } from '../core/message';
@@ -311,15 +311,14 @@ export class Thread {
     if (!signer) return this.#request(name, content, method);
     const { agent, runId, pending } = await this.status();
     const at = { threadId: this.id, agent: shown?.agent ?? agent, runId: runId ?? '' };
-    if (name === 'submitToolOutputs') return this.#request(name, await signed(signer, request, at), method);
-    const { toolCallId } = content;
     if (name === 'answerQuestion') {
-      const { question } = pending.find((call) => call.toolCallId === toolCallId) ?? {};
+      const { question } = pending.find((call) => call.toolCallId === content.toolCallId) ?? {};
       const answer = { ...content, questionId: content.questionId ?? question?.id ?? '' };
       return this.#request(name, await signed(signer, { name, content: answer }, at), method);
     }
-    const kind = name === 'approve' ? 'approval' : 'outcome';
-    const waiting = (shown ? [shown] : pending).find((call) => call.kind === kind && call.toolCallId === toolCallId);
+    const decided = callDecidedBy(request);
+    const waiting =
+      decided && (shown ? [shown] : pending).find((call) => call.kind === decided.kind && call.toolCallId === decided.toolCallId);
     const call = waiting && callToSign(this.id, waiting, name === 'approve' ? content.expect : undefined);
     return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);
   }

@@ -51,8 +51,19 @@ export interface Limits {
   contextTokens?: number;
 }
 
-export const limitNames = ['turns', 'toolRounds', 'toolCalls', 'tokens', 'costUsd', 'wallClockMs', 'contextTokens'] as const;
 export type LimitName = keyof Limits;
+
+const everyLimit: Record<LimitName, true> = {
+  turns: true,
+  toolRounds: true,
+  toolCalls: true,
+  tokens: true,
+  costUsd: true,
+  wallClockMs: true,
+  contextTokens: true,
+};
+/** In the order in which they are checked. */
+export const limitNames = Object.keys(everyLimit) as LimitName[];
 
 /**
  * What happens at a limit.

@@ -1,3 +1,4 @@
+import type { PendingCall } from './event';
 import { parseObject, sortedJson } from './json';
 import type { AnswerRequest, DecisionRequest, SettleRequest, SubmitRequest } from './requests';
 import type { PermissionRule } from './tool';
@@ -17,6 +18,21 @@ export type SignableRequest =
   | { name: 'submitToolOutputs'; content: SubmitRequest }
   | { name: 'answerQuestion'; content: AnswerRequest }
   | { name: 'settle'; content: SettleRequest };
+
+/** The call that a request decides about, and what it waits for, if the request is signed together with the call; otherwise undefined. */
+export function callDecidedBy({ name, content }: SignableRequest): Pick<PendingCall, 'kind' | 'toolCallId'> | undefined {
+  switch (name) {
+    case 'approve':
+      return { kind: 'approval', toolCallId: content.toolCallId };
+    case 'settle':
+      return { kind: 'outcome', toolCallId: content.toolCallId };
+    case 'submitToolOutputs':
+    case 'answerQuestion':
+      return undefined;
+    default:
+      return unreachable(name);
+  }
+}
 
 export interface SignedIn {
   threadId: string;

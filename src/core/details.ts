@@ -1,7 +1,7 @@
 import { argumentLines, type Room } from './argument-lines';
 import { bounds } from './bounds';
 import { contextLeft } from './context/view';
-import type { PendingCall } from './event';
+import { type PendingCall, pendingKinds } from './event';
 import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
@@ -10,6 +10,7 @@ import { compensationsOf } from './sagas';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
 import { jsonBytes } from './text';
+import { unreachable } from './unreachable';
 import { pendingCalls, threadStatus } from './views';
 
 /**
@@ -169,21 +170,31 @@ function whom({ users = [], groups = [], approvers = 1, votes = [], dueAt }: Pen
 }
 
 /** Shows the exact signal that answers. It contains the fields for who decides, and the digest, so that a decision applies to what is shown. */
-function answerHint({ kind, toolCallId, users, groups, digest, question }: PendingCall): Markdown {
+function answerHint(call: PendingCall): Markdown {
+  const { toolCallId, users, groups, digest, question } = call;
   const json = (value: object) => Markdown.code(JSON.stringify(value));
-  if (kind === 'reply') return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
   const who = { by: 'you', ...(groups && { groups: groups.slice(0, 1) }) };
-  if (kind === 'outcome') {
-    const failed = json({ toolCallId, ...who, outcome: 'failed', reason: '…' });
-    return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
+  const whoIfAsked = (users || groups) && who;
+  const { answeredBy } = pendingKinds[call.kind];
+  switch (answeredBy) {
+    case 'sendMessage':
+      return markdown`Send the signal \`sendMessage\` with ${json({ input: '…', correlationId: toolCallId })}`;
+    case 'settle': {
+      const failed = json({ toolCallId, ...who, outcome: 'failed', reason: '…' });
+      return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
+    }
+    case 'answerQuestion': {
+      const properties = question?.schema && Object.keys(question.schema.properties);
+      const content = properties && { content: Object.fromEntries(properties.map((name) => [name, '…'])) };
+      return markdown`Send the signal \`answerQuestion\` with ${json({ toolCallId, ...whoIfAsked, questionId: question?.id, ...content })}, or \`"action":"decline"\` or \`"cancel"\``;
+    }
+    case 'approve':
+      return markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`;
+    case 'submitToolOutputs':
+      return markdown`Send the signal \`submitToolOutputs\` with ${json({ outputs: [{ toolCallId, output: '…' }], ...whoIfAsked })}`;
+    default:
+      return unreachable(answeredBy);
   }
-  if (question) {
-    const content = question.schema && { content: Object.fromEntries(Object.keys(question.schema.properties).map((name) => [name, '…'])) };
-    return markdown`Send the signal \`answerQuestion\` with ${json({ toolCallId, ...((users || groups) && who), questionId: question.id, ...content })}, or \`"action":"decline"\` or \`"cancel"\``;
-  }
-  return kind === 'approval' || kind === 'limit'
-    ? markdown`Send the signal \`approve\` with ${json({ toolCallId, ...who, ...(digest && { expect: digest }) })}, and \`"approved":false\` to refuse`
-    : markdown`Send the signal \`submitToolOutputs\` with ${json({ outputs: [{ toolCallId, output: '…' }], ...((users || groups) && who) })}`;
 }
 
 function firstInput(state: ThreadState): string {

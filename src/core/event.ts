@@ -348,6 +348,23 @@ export type RunStatus =
   | 'cancelled'
   | 'expired';
 
+interface PendingKindFacts {
+  /** Whether it is a call of a tool, with arguments. */
+  isCall: boolean;
+  /** The request that answers it. */
+  answeredBy: 'approve' | 'submitToolOutputs' | 'answerQuestion' | 'settle' | 'sendMessage';
+}
+
+export const pendingKinds = {
+  approval: { isCall: true, answeredBy: 'approve' },
+  output: { isCall: true, answeredBy: 'submitToolOutputs' },
+  question: { isCall: true, answeredBy: 'submitToolOutputs' },
+  'tool-question': { isCall: true, answeredBy: 'answerQuestion' },
+  outcome: { isCall: true, answeredBy: 'settle' },
+  limit: { isCall: false, answeredBy: 'approve' },
+  reply: { isCall: false, answeredBy: 'sendMessage' },
+} as const satisfies Record<PendingCall['kind'], PendingKindFacts>;
+
 /**
  * Something that waits for someone outside: a call that needs an approval, an output, (if it is a question) an answer or an outcome; or a run that needs a
  * higher limit or a reply.

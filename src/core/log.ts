@@ -1,4 +1,4 @@
-import type { DurableEvent, DurableEventData, DurableEventType } from './event';
+import { type DurableEvent, type DurableEventData, type DurableEventType, pendingKinds } from './event';
 import type { JsonObject } from './json';
 import {
   type AnswerPart,
@@ -95,7 +95,7 @@ const references: { [T in DurableEventType]: Reference<T> } = {
       ...rest,
       pending: pending.map((call) => ({
         ...call,
-        arguments: call.kind === 'limit' || call.kind === 'reply' ? '' : look.argumentsAt(seq, call.toolCallId),
+        arguments: pendingKinds[call.kind].isCall ? look.argumentsAt(seq, call.toolCallId) : '',
       })),
     }),
   }),

@@ -61,6 +61,8 @@ export interface ModelProvider {
    * model can write, if it is known.
    */
   answerTokens?(model: string, settings: ModelSettings, most?: number): number;
+  /** Whether a model reasons with these settings: then a summary has room for its reasoning, too. Undefined: as the catalog of models says. */
+  reasons?(model: string, settings: ModelSettings): boolean | undefined;
   /** The least `atTokens` of a model whose conversations the provider can compact itself. Undefined for models of which it can't. */
   compactsFrom?(model: string): number | undefined;
   /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */

@@ -32,7 +32,7 @@ export interface AgentChoice {
 
 /**
  * Returns the agents of `file`, by default those of the file that LONGHAUL_AGENTS names, or else the built-in coder. The coder uses the model of
- * LONGHAUL_MODEL, or a model of the first vendor whose key is set. `mode` (default: that of `coderMode`) is what the coder may do without asking, and `sandbox`
+ * LONGHAUL_MODEL, or a model of the first vendor that has a key or an address. `mode` (default: that of `coderMode`) is what the coder may do without asking, and `sandbox`
  * (default LONGHAUL_SANDBOX) whether its commands run in a sandbox; agents of a file define that themselves.
  */
 export async function configuredAgents({ file, mode, picked, sandbox }: AgentChoice = {}): Promise<ConfiguredAgents> {

@@ -1,6 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
-import type { Attestation, SignableRequest, SignedCall } from '../core/attestation';
+import { type Attestation, callDecidedBy, type SignableRequest, type SignedCall } from '../core/attestation';
 import { findCall } from '../core/calls';
 import type { Verified } from '../core/decisions';
 import { activeRun, type CallState, type ThreadState } from '../core/state';
@@ -25,7 +25,8 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const { state, growth } = thread;
   const { name, content } = request;
   const run = activeRun(state);
-  const call = name === 'submitToolOutputs' || name === 'answerQuestion' ? undefined : findCall(run, content.toolCallId);
+  const decided = callDecidedBy(request);
+  const call = decided && findCall(run, decided.toolCallId);
   const asked = { agent: state.agent, runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>

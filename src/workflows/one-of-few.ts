@@ -1,4 +1,5 @@
 import type { RequestName } from '../contract/requests';
+import type { SignableRequest } from '../core/attestation';
 import type { DecisionRequest } from '../core/requests';
 import { isOvergrown } from './growth';
 import { refuse } from './refuse';
@@ -18,11 +19,16 @@ export function mustHaveRoom(thread: ThreadContext, name: string): void {
   }
 }
 
-const checkedByActivity: readonly RequestName[] = ['approve', 'submitToolOutputs', 'answerQuestion', 'settle'];
+const checkedByActivity: Record<SignableRequest['name'], true> = {
+  approve: true,
+  submitToolOutputs: true,
+  answerQuestion: true,
+  settle: true,
+};
 
 /** Whether an activity has to check a request: its signature or its edited arguments. */
 export function needsCheck({ state }: ThreadContext, name: RequestName, request: unknown): boolean {
-  if (!checkedByActivity.includes(name)) return false;
+  if (!Object.hasOwn(checkedByActivity, name)) return false;
   return state.facts?.signedDecisions === true || (request as Partial<DecisionRequest>).arguments !== undefined;
 }
 

@@ -6,7 +6,6 @@ import { type ContextMeasure, defaultReserve } from '../../core/context/budget';
 import { compactionIn, type Message } from '../../core/message';
 import type { ModelInfo } from '../../models/catalog/model-info';
 import type { ModelAnswer, ModelRequest } from '../../models/model';
-import { traitsOf } from '../../models/openai-responses/model-traits';
 import { forModel } from '../../models/own-data';
 import type { ResolvedModel } from '../../models/registry';
 import { schemaWords } from '../../models/schema-words';
@@ -46,7 +45,7 @@ export function modelInput(
   const aside = { ...always, instructions, tools: [], isTurn: false };
   if (summary) {
     const input = summaryInput(messages, summary, { id, windowTokens: window.windowTokens, wanted: agent.context?.prompt });
-    return { ...aside, messages: input, settings: withinLimit(summarySettings(settings, summary, to.model), info) };
+    return { ...aside, messages: input, settings: withinLimit(summarySettings(settings, summary, to, info), info) };
   }
   const asked = {
     provider: to.providerName,
@@ -113,8 +112,14 @@ function windowOf(info: ModelInfo, { context }: Agent, { provider, model }: Reso
 /** What a model that reasons may write in addition to the summary itself. */
 const reasoningTokens = 16_000;
 
-function summarySettings({ toolChoice: _, ...settings }: ModelSettings, { maxTokens }: SummaryRequest, model: string): ModelSettings {
-  return { ...settings, maxTokens: maxTokens + (traitsOf(model, settings).reasons ? reasoningTokens : 0) };
+function summarySettings(
+  { toolChoice: _, ...settings }: ModelSettings,
+  { maxTokens }: SummaryRequest,
+  { provider, model }: ResolvedModel,
+  { capabilities }: ModelInfo,
+): ModelSettings {
+  const reasons = provider.reasons?.(model, settings) ?? capabilities.reasoning ?? false;
+  return { ...settings, maxTokens: maxTokens + (reasons ? reasoningTokens : 0) };
 }
 
 function mustFit(agent: string, { instructions, tools }: Pick<ModelInput, 'instructions' | 'tools'>, model: string, window: Window): void {

@@ -46,8 +46,8 @@ export function askPerson(thread: Thread, asker: Person): Approvals {
   return {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
-        // Skip outputs and unknown outcomes, which have commands of their own; calls for other people; and calls that this person has already approved.
-        if (call.kind === 'output' || call.kind === 'outcome' || !isFor(call, person) || hasVoted(call, person.by)) continue;
+        // Skip kinds that have commands of their own; calls for other people; and calls that this person has already approved.
+        if (!isAsked(call) || !isFor(call, person) || hasVoted(call, person.by)) continue;
         // A signed decision needs a key.
         if (call.signed && !thread.client.options.signer) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
@@ -77,7 +77,7 @@ async function untilAnswered(asking: Asking): Promise<void> {
   write(introductionTo(call));
   for (;;) {
     try {
-      if (await answers[call.kind](asking)) return;
+      if ((await answers[call.kind]?.(asking)) !== false) return;
     } catch (error) {
       if (error instanceof NoAnswer || (error as { code?: string }).code !== 'request-refused') throw error;
       write(styled`${paint.red(lineOf(error))}\n`);
@@ -86,16 +86,21 @@ async function untilAnswered(asking: Asking): Promise<void> {
   }
 }
 
-/** Each returns whether an answer was given. */
-const answers: Record<PendingCall['kind'], (asking: Asking) => Promise<boolean>> = {
+/** Each returns whether an answer was given. Kinds without one have commands of their own. */
+const answers: Record<PendingCall['kind'], ((asking: Asking) => Promise<boolean>) | undefined> = {
   approval: decide,
   question: answerQuestion,
   'tool-question': answerToolQuestion,
   limit: decideLimit,
   reply,
-  output: () => Promise.resolve(true),
-  outcome: () => Promise.resolve(true),
+  output: undefined,
+  outcome: undefined,
 };
+
+/** Whether calls of this kind are answered at the prompt. */
+export function isAsked({ kind }: PendingCall): boolean {
+  return answers[kind] !== undefined;
+}
 
 async function decide(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal, write } = asking;

@@ -6,7 +6,7 @@ import { paint, type Styled, styled } from '../views/styled';
 import { note, say } from '../views/terminal';
 import { answerHint, commandLine } from './answer-hint';
 import { type Approvals, isFor, nobody, yesToAll } from './approvals';
-import { askPerson } from './ask-person';
+import { askPerson, isAsked } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
 import { givenText } from './given-text';
@@ -51,8 +51,7 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   const hint = answerHint(thread.id);
   // Questions that are asked or approved here need no command hint. Outputs, which come from outside, and calls for other people do.
   const who = { ...(options.by && { by: options.by }), ...(options.group && { groups: options.group }) };
-  const answeredHere = (call: PendingCall) =>
-    isFor(call, who) && (yes ? call.kind === 'approval' : interactive && call.kind !== 'output' && call.kind !== 'outcome');
+  const answeredHere = (call: PendingCall) => isFor(call, who) && (yes ? call.kind === 'approval' : interactive && isAsked(call));
   const output = createOutput({
     format: formatOf(options),
     about: { ...(model && { model }) },

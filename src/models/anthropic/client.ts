@@ -37,6 +37,9 @@ export function anthropic(options: AnthropicOptions = {}): ModelProvider {
     family: () => 'claude',
     // Each request states a maximum, and the API rejects a request if both together exceed the window.
     answerTokens: (model, settings, most) => thinkingFields(traitsOf(model, most), settings).max_tokens,
+    // Without an effort no request asks for thinking.
+    reasons: (model, { reasoningEffort }) =>
+      thinkingFields(traitsOf(model), { reasoningEffort }).thinking !== undefined && reasoningEffort !== 'none',
     compactsFrom: (model) => (traitsOf(model).compacts ? leastCompactedTokens : undefined),
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();

@@ -30,6 +30,7 @@ export function google(options: GoogleOptions = {}): ModelProvider {
   return {
     // It is not documented whether one generation reads the signatures of another.
     family: (model) => traitsOf(model).family,
+    reasons: (model) => traitsOf(model).thinking !== 'none' || undefined,
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       const base = baseOf(options);

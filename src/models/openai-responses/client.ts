@@ -2,6 +2,7 @@ import type { ModelProvider } from '../model';
 import { type Connection, connect, type OpenAiOptions, variables } from '../openai/client';
 import { accessOf } from '../wire/access';
 import { callOverWire } from '../wire/call';
+import { traitsOf } from './model-traits';
 import { encodeRequest } from './request';
 import { foldStream } from './stream';
 
@@ -21,6 +22,7 @@ export function openAiResponses(options: OpenAiResponsesOptions = {}): ModelProv
     // A snapshot and its alias are one model. The API doesn't document whether other models read its reasoning, and rejects what it can't read.
     family: (model) => model.replace(/-\d{4}-\d{2}-\d{2}$/, ''),
     compactsFrom: () => leastCompactedTokens,
+    reasons: (model, settings) => traitsOf(model, settings).reasons || undefined,
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       ready ??= connect(options);

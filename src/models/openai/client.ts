@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { ModelFailure, type ModelProvider } from '../model';
+import { traitsOf } from '../openai-responses/model-traits';
 import { accessOf, type ModelCredentials } from '../wire/access';
 import { callOverWire, type Patience } from '../wire/call';
 import { fetchWithErrorObject } from '../wire/error-fetch';
@@ -29,6 +30,7 @@ export const variables = { key: 'OPENAI_API_KEY', baseUrl: 'OPENAI_BASE_URL' };
 export function openAi(options: OpenAiOptions = {}): ModelProvider {
   let ready: Connection | undefined;
   return {
+    reasons: (model, settings) => traitsOf(model, settings).reasons || undefined,
     async call(request, { signal, onDelta }) {
       signal.throwIfAborted();
       ready ??= connect(options);

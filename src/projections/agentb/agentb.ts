@@ -1,4 +1,4 @@
-import { type AgentEvent, type DurableEvent, type EphemeralEvent, isTerminal, type TerminalEvent } from '../../core/event';
+import { type AgentEvent, type DurableEvent, type EphemeralEvent, isTerminal, pendingKinds, type TerminalEvent } from '../../core/event';
 import { parseObject } from '../../core/json';
 import { addUsage, noUsage, shownContent, type ToolCall, toolCallsOf, type Usage, wordsOf } from '../../core/message';
 import { GrowingText } from '../growing-text';
@@ -114,7 +114,7 @@ class AgentBEvents implements Projection<AgentBEvent> {
     },
     'thread.run.requires_action': (event) => {
       const { pending } = event.data;
-      const outside = pending.filter(({ kind }) => kind === 'output' || kind === 'question');
+      const outside = pending.filter(({ kind }) => pendingKinds[kind].answeredBy === 'submitToolOutputs');
       for (const { toolCallId } of outside) this.#outside.add(toolCallId);
       this.#announced = true;
       const tool_calls = outside.map((call) => toolCallOf({ ...call, id: call.toolCallId }));

@@ -6,6 +6,7 @@ import {
   type EphemeralEvent,
   isDurable,
   isTerminal,
+  pendingKinds,
   type TerminalEvent,
 } from '../../core/event';
 import type { FailedAttempt } from '../../core/failure';
@@ -113,7 +114,7 @@ class Lines {
       case 'thread.run.requires_action':
         // From now on these calls are executed elsewhere.
         for (const { kind, toolCallId, name } of event.data.pending)
-          if (kind === 'output' || kind === 'question') this.#calls.begin(toolCallId, name);
+          if (pendingKinds[kind].answeredBy === 'submitToolOutputs') this.#calls.begin(toolCallId, name);
         return;
       case 'agent.tool.execution.started':
         return this.#calls.begin(event.data.toolCallId, event.data.name);

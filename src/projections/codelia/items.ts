@@ -5,6 +5,7 @@ import {
   type DurableEventData,
   type EphemeralEventData,
   isTerminal,
+  type PendingCall,
   type SpentOnCall,
   type TerminalEvent,
 } from '../../core/event';
@@ -23,6 +24,17 @@ export interface CodeliaOptions {
 
 type Handlers = {
   [T in AgentEvent['type']]?: (data: Extract<AgentEvent, { type: T }>['data'], event: Extract<AgentEvent, { type: T }>) => void;
+};
+
+/** Whether a call waits for an output or an answer from outside. Approvals have items of their own, and a call of unknown outcome looks like a running one. */
+const waitsOutside: Record<PendingCall['kind'], boolean> = {
+  approval: false,
+  output: true,
+  question: true,
+  'tool-question': true,
+  outcome: false,
+  limit: false,
+  reply: false,
 };
 
 /** The fold that all projections to codelia share. */
@@ -140,7 +152,7 @@ export class CodeliaItems {
     'thread.run.requires_action': ({ pending }) => {
       for (const { kind, toolCallId } of pending) {
         if (!this.#calls.has(toolCallId)) this.#rest();
-        else if (kind !== 'approval' && kind !== 'outcome') this.#calls.waits(toolCallId);
+        else if (waitsOutside[kind]) this.#calls.waits(toolCallId);
       }
     },
     'agent.tool.execution.started': ({ toolCallId }, { timestamp }) => this.#calls.started(toolCallId, timestamp),

@@ -1,4 +1,4 @@
-import { type AgentEvent, type DurableEvent, isDurable, isTerminal, type TerminalEvent } from '../../core/event';
+import { type AgentEvent, type DurableEvent, isDurable, isTerminal, pendingKinds, type TerminalEvent } from '../../core/event';
 import { type AnswerPart, addUsage, noUsage, toolCallsOf, type Usage } from '../../core/message';
 import type { Projection } from '../projection';
 import type { EmitOneRing, OneRingConfig, OneRingEvent } from './events';
@@ -117,7 +117,7 @@ class Emitter {
         return this.#calls.edit(event.data);
       case 'thread.run.requires_action':
         for (const { kind, toolCallId } of event.data.pending)
-          if (kind === 'output' || kind === 'question') this.#calls.start(toolCallId, event.timestamp);
+          if (pendingKinds[kind].answeredBy === 'submitToolOutputs') this.#calls.start(toolCallId, event.timestamp);
         return;
       case 'agent.tool.execution.started':
         return this.#calls.start(event.data.toolCallId, event.timestamp);

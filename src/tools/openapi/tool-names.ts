@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
-import { editingTools, readingTools, speakingTools } from '../permissions/harmless-commands';
-
-/** Permissions decide about these tools by their names, so no operation of a document gets one of them. */
-const builtInTools = [...readingTools, ...speakingTools, ...editingTools, 'shell'];
+import { toolsJudgedByName } from '../permissions/harmless-commands';
 
 const maxLength = 64;
 const hashLength = 8;
 
-/** Gives names to tools: each is valid for every provider and used once. The same document always gives the same names. */
+/** Gives names to tools: each is valid for every provider, used once, and none by which permissions would take it for a built-in tool. The same document always gives the same names. */
 export class ToolNames {
-  readonly #taken = new Set<string>(builtInTools);
+  readonly #taken = new Set<string>(toolsJudgedByName);
 
   constructor(private readonly prefix: string) {}
 

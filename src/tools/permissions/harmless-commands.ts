@@ -26,6 +26,12 @@ export const speakingTools = [
 /** People remember the host of its call, never the whole tool. */
 export const fetchTool = 'web_fetch';
 export const editingTools = ['write_file', 'edit', 'apply_patch'];
+/** The modes judge its commands one by one. */
+export const shellTool = 'shell';
+/** People can't remember its calls: the next text may be any command. */
+export const inputTool = 'shell_input';
+/** Every tool that permissions treat by its name. No tool of an OpenAPI document or of an MCP server may have one of these names. */
+export const toolsJudgedByName: readonly string[] = [...readingTools, ...speakingTools, fetchTool, ...editingTools, shellTool, inputTool];
 
 /** Whether a program with these arguments does only what it is known for. Without a place, paths are not checked. */
 type Judge = (args: readonly ShellWord[], place?: Place) => boolean;

@@ -1,7 +1,7 @@
 import { isObject } from '../../core/json';
 import { isForWholeTool, type PermissionRule } from '../../core/tool';
 import { hasPlainRepository } from './git-safety';
-import { isReadingGit, programName, reachesFurther, runsFreely } from './harmless-commands';
+import { isReadingGit, programName, reachesFurther, runsFreely, shellTool } from './harmless-commands';
 import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
 import { prefixToRemember } from './remembered-prefixes';
 import { changesShell, runsAnIndex } from './shell-builtins';
@@ -168,7 +168,7 @@ export function* allowedParts({ rules, remembered, mode, root, elsewhere }: Leav
   const own = [...written, ...kept];
   const whole = own.find((rule) => isForWholeTool(rule) || (rule.host !== undefined && rule.host === originOf(call)));
   if (whole) return yield { what: call.tool, by: wordsOf(whole) };
-  const isShell = mode !== undefined && call.tool === 'shell';
+  const isShell = mode !== undefined && call.tool === shellTool;
   const isJudged = !elsewhere && (own.length > 0 || isShell) && commandOf(call) !== undefined && isCommandAlone(call);
   const commands = isJudged ? commandsOf(call, root) : undefined;
   if (!commands) return yield { what: commandOf(call) ?? call.tool, by: undefined };

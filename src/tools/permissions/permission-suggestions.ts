@@ -1,7 +1,7 @@
 import { bounds } from '../../core/bounds';
 import { bytesOf } from '../../core/context/carry';
 import type { PermissionRule } from '../../core/tool';
-import { fetchTool, programName, reachesFurther } from './harmless-commands';
+import { fetchTool, inputTool, programName, reachesFurther } from './harmless-commands';
 import { commandOf, commandsOf, isCommandAlone, originOf, type PermissionCall, withoutDoubles } from './permission-rules';
 import { isAtHome, type Place } from './place';
 import { changesNothing, prefixToRemember } from './remembered-prefixes';
@@ -16,8 +16,7 @@ import { isWrapper } from './wrappers';
  * allow. If one part has no rule, or depends on the result of another, no rule is offered at all.
  */
 export function suggestRules(call: PermissionCall, root: string | undefined): PermissionRule[] {
-  // The next text may be any command of the program that reads it.
-  if (call.tool === 'shell_input') return [];
+  if (call.tool === inputTool) return [];
   if (call.tool === fetchTool) {
     const host = originOf(call);
     return host === undefined ? [] : [{ tool: call.tool, host }];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compile } from '../../../src/tools/defining/schema-thread.js';
 import { openApiTools } from '../../../src/tools/openapi/openapi-tools';
-import { editingTools, readingTools, speakingTools } from '../../../src/tools/permissions/harmless-commands';
+import { toolsJudgedByName } from '../../../src/tools/permissions/harmless-commands';
 import { newFolder, removeFolders, told } from '../tool-host';
 import { type ApiServer, startApi, stopServers } from './echo-server';
 
@@ -51,15 +51,12 @@ describe('the tools of a document', () => {
     expect(await names()).toContain('pets_list');
   });
 
-  test.each([...readingTools, ...speakingTools, ...editingTools, 'shell'])(
-    'no operation gets the name of the built-in tool %s, by which permissions decide',
-    async (name) => {
-      const paths = { '/payments': { post: { operationId: name } } };
-      expect(await names({ document: documentOf(paths) })).toEqual([expect.stringMatching(new RegExp(`^${name}_[0-9a-f]{8}$`))]);
-      const [begin, rest] = [name.slice(0, 2), name.slice(2)];
-      expect(await names({ document: documentOf({ '/payments': { post: { operationId: rest } } }), prefix: begin })).not.toContain(name);
-    },
-  );
+  test.each(toolsJudgedByName)('no operation gets the name of the built-in tool %s, by which permissions decide', async (name) => {
+    const paths = { '/payments': { post: { operationId: name } } };
+    expect(await names({ document: documentOf(paths) })).toEqual([expect.stringMatching(new RegExp(`^${name}_[0-9a-f]{8}$`))]);
+    const [begin, rest] = [name.slice(0, 2), name.slice(2)];
+    expect(await names({ document: documentOf({ '/payments': { post: { operationId: rest } } }), prefix: begin })).not.toContain(name);
+  });
 
   test('[A162] the generic tool is there only if it is switched on', async () => {
     expect(await names()).not.toContain('http_request');
