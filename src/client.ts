@@ -17,6 +17,7 @@ import { readConfig } from './config';
 import type { Receipt } from './contract/requests';
 import { defaultTaskQueue, type ThreadInput, workflowType } from './contract/thread';
 import { checkGivenId, checkThreadId } from './core/check-input';
+import { unknownFields } from './core/closest';
 import { taskDetails } from './core/details';
 import { sortedJson } from './core/json';
 import { type Content, textOf } from './core/message';
@@ -63,6 +64,17 @@ export interface ClientOptions {
   signer?: DecisionSigner;
 }
 
+/** Every option, to detect misspelt ones. The compiler rejects missing and unknown ones here. */
+const clientOptions: Record<keyof ClientOptions, true> = {
+  taskQueue: true,
+  bus: true,
+  requestTimeoutMs: true,
+  serverAwayMs: true,
+  artifacts: true,
+  encoding: true,
+  signer: true,
+};
+
 export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input' | 'reopens'> {
   /** The thread's id. If a thread with this id exists, the same request attaches to it; a different request is refused. Default: a random id. */
   id?: string;
@@ -102,6 +114,8 @@ export class LonghaulClient {
    */
   static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
     const { connection, namespace, ...rest } = options;
+    const [unknown] = unknownFields(rest, Object.keys(clientOptions));
+    if (unknown) throw new TypeError(`LonghaulClient.connect: ${unknown}`);
     const encoding = rest.encoding ?? configuredEncoding();
     const environment = loadClientConnectConfig();
     const connectionOptions = { ...environment.connectionOptions, ...connection };

@@ -1,7 +1,6 @@
 import { isAgentName, type StopPolicy } from '../core/agent';
-import { closest } from '../core/closest';
+import { unknownFields } from '../core/closest';
 import { defaultCharsPerToken } from '../core/context/tokens';
-import { excerpt } from '../core/json';
 import { checkModels } from '../core/thread-input';
 import { messageOfThrown } from '../core/thrown';
 import type { ToolStrategy } from '../core/tool';
@@ -63,7 +62,7 @@ export function readDefinition(definition: AgentDefinition): Read {
   const ofFields = problemsOfFields(definition, policy.kind === 'done-tool');
   const fixedTokens = () => (ofFields.length > 0 ? 0 : fixedTokensOf(definition));
   const { rules, problems: ofContext } = contextRules(definition.context, { settings: definition.settings, fixedTokens });
-  const problems = [...ofFields, ...ofStop, ...ofOutput, ...ofContext, ...unknownFields(definition)];
+  const problems = [...ofFields, ...ofStop, ...ofOutput, ...ofContext, ...unknownFields(definition, Object.keys(fields))];
   return { problems, stop: policy, ...(answer && { answer }), context: rules };
 }
 
@@ -138,16 +137,6 @@ function problemsOfPermissions(permissions: Permissions | undefined): string[] {
     permissions === undefined ||
     (typeof permissions?.decide === 'function' && typeof permissions.suggest === 'function' && typeof permissions.forAgent === 'function');
   return fine ? [] : ['permissions: give what createPermissions returned'];
-}
-
-function unknownFields(definition: AgentDefinition): string[] {
-  const known = Object.keys(fields);
-  return Object.keys(definition)
-    .filter((field) => !known.includes(field))
-    .map((field) => {
-      const meant = closest(field, known);
-      return `${excerpt(field, 100)}: is not known${meant ? `; did you mean '${meant}'?` : `. Known: ${known.join(', ')}`}`;
-    });
 }
 
 function isText(value: unknown): value is string {

@@ -1,3 +1,15 @@
+import { excerpt } from './json';
+
+/** Returns a problem for each field of an object that is not known, as a sentence without a full stop. */
+export function unknownFields(given: object, known: readonly string[]): string[] {
+  return Object.keys(given)
+    .filter((field) => !known.includes(field))
+    .map((field) => {
+      const meant = closest(field, known);
+      return `${excerpt(field, 100)}: is not known${meant ? `; did you mean '${meant}'?` : `. Known: ${known.join(', ')}`}`;
+    });
+}
+
 /** The known name that a misspelt name most likely means, if one is similar enough. */
 export function closest(name: string, known: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();

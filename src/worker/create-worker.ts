@@ -11,6 +11,7 @@ import { readConfig } from '../config';
 import { defaultTaskQueue } from '../contract/thread';
 import type { Limits } from '../core/agent';
 import { bounds } from '../core/bounds';
+import { unknownFields } from '../core/closest';
 import { defaultTakeoverMs } from '../core/takeover';
 import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import { createModelCatalog, type ModelCatalog } from '../models/catalog/model-catalog';
@@ -118,6 +119,34 @@ export interface WorkerOptions {
   temporal?: Partial<TemporalWorkerOptions>;
 }
 
+/** Every option, to detect misspelt ones. The compiler rejects missing and unknown ones here. */
+const workerOptions: Record<keyof WorkerOptions, true> = {
+  agents: true,
+  connection: true,
+  namespace: true,
+  taskQueue: true,
+  providers: true,
+  models: true,
+  catalog: true,
+  limits: true,
+  bus: true,
+  workspace: true,
+  artifacts: true,
+  artifactRetentionMs: true,
+  dependencies: true,
+  verifier: true,
+  encoding: true,
+  maxConcurrentSteps: true,
+  transcriptCacheSize: true,
+  drainMs: true,
+  takeoverMs: true,
+  liveTextMs: true,
+  continueAsNewAfter: true,
+  deployment: true,
+  workflowBundle: true,
+  temporal: true,
+};
+
 export interface Deployment {
   /** The deployment's name, the same for all versions. */
   name: string;
@@ -148,6 +177,8 @@ export interface AgentWorker {
 
 /** Creates a worker for agent threads. Rejects if Temporal can't be reached, with an error that names the address. */
 export async function createWorker(options: WorkerOptions): Promise<AgentWorker> {
+  const [unknown] = unknownFields(options, Object.keys(workerOptions));
+  if (unknown) throw new TypeError(`createWorker: ${unknown}`);
   const config = readConfig();
   const { taskQueue = config.taskQueue ?? defaultTaskQueue, bus = inProcessBus(), drainMs = 10_000 } = options;
   const { takeoverMs = defaultTakeoverMs, liveTextMs = config.liveTextMs, maxConcurrentSteps = 200 } = options;

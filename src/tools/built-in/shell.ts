@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { unknownFields } from '../../core/closest';
 import { excerpt } from '../../core/json';
 import type { SandboxMode } from '../../core/tool';
 import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
@@ -24,6 +25,14 @@ export interface ShellOptions {
    * `stderr`; stderr of a command that succeeds only if the model asks for it.
    */
   output?: ShellOutput | undefined;
+}
+
+const shellOptions = ['environment', 'approval', 'sandbox', 'limits', 'output'] as const satisfies readonly (keyof ShellOptions)[];
+
+/** Throws `TypeError` for an option that is not known. */
+export function checkShellOptions(by: string, options: ShellOptions): void {
+  const [unknown] = unknownFields(options, shellOptions);
+  if (unknown) throw new TypeError(`${by}: ${unknown}`);
 }
 
 export type ShellOutput = 'text' | 'json';
@@ -78,6 +87,7 @@ export interface ShellArguments {
  */
 export function createShell(options: ShellOptions = {}): Tool {
   const { environment = {}, approval = 'never', limits = {} } = options;
+  checkShellOptions('createShell', options);
   const output = checkedOutput('createShell', options.output);
   const sandbox = createSandbox(options.sandbox);
   checkLimits(limits);

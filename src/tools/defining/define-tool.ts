@@ -1,4 +1,5 @@
 import { askPolicy } from '../../core/ask-policy';
+import { unknownFields } from '../../core/closest';
 import { type AskPolicy, canBeUnknown, type Effect, onUnknownWays, type ToolRetry } from '../../core/tool';
 import { checkedApproval } from './approval';
 import type { InputSchema, Tool, ToolDefinition } from './tool-definition';
@@ -28,6 +29,26 @@ const longestRetryMs = 24 * 3_600_000;
 
 type Refuse = (field: string, problem: string) => Error;
 
+/** Every field, to detect misspelt ones. The compiler rejects missing and unknown fields here. */
+const fields: Record<keyof ToolDefinition, true> = {
+  name: true,
+  description: true,
+  input: true,
+  definitions: true,
+  tags: true,
+  effect: true,
+  approval: true,
+  timeoutMs: true,
+  retry: true,
+  background: true,
+  onUnknown: true,
+  ask: true,
+  question: true,
+  execute: true,
+  probe: true,
+  compensate: true,
+};
+
 /** Defines a tool: validates the definition and applies defaults. Throws `TypeError` that names the tool, the field and the remedy. */
 export function defineTool<Input extends InputSchema>(definition: ToolDefinition<Input>): Tool {
   const { name, description, effect = 'once', timeoutMs, retry, execute } = definition;
@@ -46,6 +67,8 @@ export function defineTool<Input extends InputSchema>(definition: ToolDefinition
   if (execute !== undefined && typeof execute !== 'function') {
     throw refuse('execute', 'is not a function; leave it out for a tool that is answered from outside.');
   }
+  const [unknown] = unknownFields(definition, Object.keys(fields));
+  if (unknown) throw new TypeError(`defineTool '${name}': ${unknown}`);
   const approval = checkedApproval(definition.approval ?? 'never', (problem) => refuse('approval', problem));
   const { parameters, check } = toolInput(definition.input, definition.definitions, (problem) => refuse('input', problem));
   return Object.freeze({

@@ -1,4 +1,5 @@
 import { type AskOptions, askPolicy } from '../../core/ask-policy';
+import { unknownFields } from '../../core/closest';
 import { isObject } from '../../core/json';
 import { shortText } from '../../core/text';
 import type { AskPolicy, PlainEffect } from '../../core/tool';
@@ -102,9 +103,28 @@ export function problemsOfServers(servers: unknown): string[] {
   });
 }
 
+/** Every option, to detect misspelt ones. The compiler rejects missing and unknown ones here. */
+const ofServers: Record<keyof McpProcess | keyof McpUrl, true> = {
+  only: true,
+  approval: true,
+  timeoutMs: true,
+  questions: true,
+  rules: true,
+  startTimeoutMs: true,
+  command: true,
+  args: true,
+  environment: true,
+  folder: true,
+  url: true,
+  credentials: true,
+  user: true,
+};
+const ofRules: Record<keyof McpToolRules, true> = { effect: true, approval: true, timeoutMs: true };
+
 function problemsOfServer(server: McpServer): string[] {
   const { only, rules = {}, startTimeoutMs } = server;
   return [
+    ...unknownFields(server, Object.keys(ofServers)),
     ...('command' in server === 'url' in server ? ['give either command or url'] : problemsOfPlace(server)),
     ...(only === undefined || (Array.isArray(only) && only.every((name) => typeof name === 'string'))
       ? []
@@ -112,7 +132,9 @@ function problemsOfServer(server: McpServer): string[] {
     ...problemsOfTimes({ startTimeoutMs }),
     ...problemsOfQuestions(server),
     ...problemsOfToolRules(server),
-    ...Object.entries(rules).flatMap(([tool, rule]) => problemsOfToolRules(rule).map((problem) => `rules.${tool}.${problem}`)),
+    ...Object.entries(rules).flatMap(([tool, rule]) =>
+      [...unknownFields(rule, Object.keys(ofRules)), ...problemsOfToolRules(rule)].map((problem) => `rules.${tool}.${problem}`),
+    ),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { unknownFields } from '../../core/closest';
 import { type PermissionMode, type PermissionRule, permissionModes } from '../../core/tool';
 import { type Broken, brokenRule } from './deny-rules';
 import { type Explanation, explainLeave } from './explain';
@@ -59,6 +60,8 @@ export interface Permissions {
 /** Creates permissions. Throws `TypeError` that names every problem. */
 export function createPermissions(options: PermissionOptions = {}): Permissions {
   check(options);
+  const [unknown] = unknownFields(options, ['deny', 'allow', 'mode', 'root', 'store'] satisfies (keyof PermissionOptions)[]);
+  if (unknown) throw new TypeError(`createPermissions: ${unknown}`);
   const { deny = [], allow = [], mode, root: known, store } = structuredCloneOfRules(options);
 
   const leaveFor = (workspace: string | undefined) => {

@@ -9,6 +9,7 @@ import { checkLimits } from '../command-limits';
 import { createSandbox, sandboxWords } from '../sandbox/sandbox';
 import {
   checkedOutput,
+  checkShellOptions,
   jsonArguments,
   maxTimeoutSeconds,
   placeOf,
@@ -57,6 +58,7 @@ const id = z.string().min(1).describe('The id of a command that was started with
  */
 export function createShellTools(options: ShellOptions = {}, tasks: Tasks = backgroundTasks): Tool[] {
   const { environment = {}, approval = 'never', limits = {} } = options;
+  checkShellOptions('createShellTools', options);
   const output = checkedOutput('createShellTools', options.output);
   checkLimits(limits);
   const sandbox = createSandbox(options.sandbox);
