@@ -1,9 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compile } from '../../../src/tools/defining/schema-thread.js';
 import { openApiTools } from '../../../src/tools/openapi/openapi-tools';
-import { toolsJudgedByName } from '../../../src/tools/permissions/harmless-commands';
+import * as known from '../../../src/tools/permissions/harmless-commands';
 import { newFolder, removeFolders, told } from '../tool-host';
 import { type ApiServer, startApi, stopServers } from './echo-server';
 
@@ -51,11 +52,23 @@ describe('the tools of a document', () => {
     expect(await names()).toContain('pets_list');
   });
 
-  test.each(toolsJudgedByName)('no operation gets the name of the built-in tool %s, by which permissions decide', async (name) => {
+  test.each(known.toolsJudgedByName)('no operation gets the name of the built-in tool %s, by which permissions decide', async (name) => {
     const paths = { '/payments': { post: { operationId: name } } };
     expect(await names({ document: documentOf(paths) })).toEqual([expect.stringMatching(new RegExp(`^${name}_[0-9a-f]{8}$`))]);
     const [begin, rest] = [name.slice(0, 2), name.slice(2)];
     expect(await names({ document: documentOf({ '/payments': { post: { operationId: rest } } }), prefix: begin })).not.toContain(name);
+  });
+
+  test('every name by which permissions decide is reserved', () => {
+    const named = Object.entries(known).filter(([name]) => /Tools?$/.test(name));
+    const names = named.flatMap(([, value]) => value as string | string[]);
+    expect(names).toEqual(expect.arrayContaining(['read_file', 'web_fetch', 'shell', 'shell_input']));
+    expect(names.filter((name) => !known.toolsJudgedByName.includes(name))).toEqual([]);
+    const folder = join(__dirname, '../../../src/tools/permissions');
+    const literal = readdirSync(folder).filter((file) =>
+      /(?<!typeof rule\.)\btool [!=]== '/.test(readFileSync(join(folder, file), 'utf8')),
+    );
+    expect(literal).toEqual([]);
   });
 
   test('[A162] the generic tool is there only if it is switched on', async () => {
