@@ -194,9 +194,10 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const encodingOptions = options.encoding ?? configuredEncoding();
   const encoding = await startEncoding(encodingOptions);
   const artifacts = workerArtifacts(options.artifacts, config.artifacts, encodingOptions);
-  const workspace = resolve(options.workspace ?? config.workspace ?? '.');
-  const wrongPath = problemOfWorkspacePath(workspace);
+  const wanted = options.workspace ?? config.workspace ?? '.';
+  const wrongPath = problemOfWorkspacePath(wanted);
   if (wrongPath) throw new TypeError(`createWorker: workspace: ${wrongPath}.`);
+  const workspace = resolve(wanted);
   await makeWorkspace(fixedPart(workspace));
   const { connection, namespace, ours } = await connect(options);
   const { registered, why } = await registerSearchAttributes(connection, namespace);

@@ -118,6 +118,20 @@ describe('AGENTS.md of folders below the workspace', () => {
     expect(await made()).toBe(first.replace('\nA.\n', '\nA, changed.\n'));
   });
 
+  test('a path that does not exist, however deep, costs no more than its existing folders, and a name of a folder is no markup', async () => {
+    const root = await newFolder();
+    await mkdir(join(root, 'a"><b'), { recursive: true });
+    await writeText(join(root, 'a"><b', 'AGENTS.md'), 'Quote names.');
+    const deep = Array.from({ length: 128 }, (_, n) => ({
+      id: `d${n}`,
+      name: 'read_file',
+      arguments: JSON.stringify({ path: `${'x/'.repeat(500)}${n}` }),
+    }));
+    const calls = [...deep, { id: 'c', name: 'read_file', arguments: JSON.stringify({ path: 'a"><b/c.txt' }) }];
+    const said = await projectInstructions(root, { toolCalls: calls });
+    expect(said).toContain('<project_instructions path="a&#34;&#62;&#60;b/AGENTS.md">\nQuote names.');
+  });
+
   test('[B164] links give the model no other file: one out of the workspace has no folder in it, one inside has that where it leads', async () => {
     const { root, outside } = await repository({ ...files, '.env': 'TOKEN=secret' });
     await mkdir(join(root, 'app/c'));

@@ -14,10 +14,11 @@ test('each id has a name of its own below the same folder, however it is spelled
   expect(new Set(folders.map((folder) => folder.toLowerCase())).size).toBe(ids.length);
 });
 
-test.each(['/srv/x-{threadId}', '/srv/{threadId}/{threadId}'])('%s is refused', async (workspace) => {
-  expect(() => defineAgent({ name: 'a', model: 'openai/gpt-5', instructions: 'x', workspace })).toThrow(
-    /stands for a whole folder name, once/,
-  );
-  const agents = [defineAgent({ name: 'a', model: 'openai/gpt-5', instructions: 'x' })];
-  await expect(createWorker({ agents, workspace })).rejects.toThrow(/createWorker: workspace: .* stands for a whole folder name, once/);
-});
+test.each(['/srv/x-{threadId}', '/srv/{threadId}/{threadId}', '/srv/{threadID}', '/srv/{thread_id}/repo', '/srv/{threadId}/../x'])(
+  '%s is refused',
+  async (workspace) => {
+    expect(() => defineAgent({ name: 'a', model: 'openai/gpt-5', instructions: 'x', workspace })).toThrow(/workspace: .*\{threadId\}/);
+    const agents = [defineAgent({ name: 'a', model: 'openai/gpt-5', instructions: 'x' })];
+    await expect(createWorker({ agents, workspace })).rejects.toThrow(/createWorker: workspace: .*\{threadId\}/);
+  },
+);

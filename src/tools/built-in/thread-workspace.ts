@@ -32,7 +32,9 @@ export async function makeThreadWorkspace(workspace: string, threadId: string): 
   if (!isPerThread(workspace)) return folder;
   await makeWorkspace(folder);
   // Another thread's commands could put a link in its place.
-  if (!(await lstat(folder)).isDirectory()) throw new WorkspaceError(`The folder of the thread, ${folder}, is a link, and is not used.`);
+  const own = threadWorkspace(workspace.slice(0, workspace.indexOf(placeholder) + placeholder.length), threadId);
+  const isFolder = await Promise.all([own, folder].map(async (path) => (await lstat(path)).isDirectory()));
+  if (isFolder.includes(false)) throw new WorkspaceError(`The folder of the thread, ${folder}, is a link, and is not used.`);
   return folder;
 }
 
@@ -44,7 +46,12 @@ export function fixedPart(workspace: string): string {
 /** What is wrong with the path of a workspace, as the end of a sentence; undefined if nothing is. */
 export function problemOfWorkspacePath(workspace: unknown): string | undefined {
   if (typeof workspace !== 'string' || workspace.trim() === '') return 'give the path of a folder';
-  const named = workspace.split(/[/\\]/).filter((name) => name.includes(placeholder));
-  const isSound = named.length === 0 || (named.length === 1 && named[0] === placeholder);
-  return isSound ? undefined : `${JSON.stringify(workspace)}: ${placeholder} stands for a whole folder name, once`;
+  const names = workspace.split(/[/\\]/);
+  const named = names.filter((name) => /\{thread_?id\}/i.test(name));
+  if (named.length === 0) return undefined;
+  if (named.length > 1 || named[0] !== placeholder)
+    return `${JSON.stringify(workspace)}: ${placeholder} stands for a whole folder name, once`;
+  return names.slice(names.indexOf(placeholder)).includes('..')
+    ? `${JSON.stringify(workspace)}: no .. can follow ${placeholder}`
+    : undefined;
 }

@@ -35,6 +35,7 @@ export function folderTokenStore({ folder, keys }: FolderTokenStoreOptions): Tok
   // Hashed, because a user may have any name.
   const fileOf = (key: string) => join(home, `${createHash('sha256').update(key).digest('hex')}.tokens`);
   return Object.freeze({
+    id: `folder ${home}`,
     async get(key: string) {
       const file = fileOf(key);
       const text = await textOf(file);

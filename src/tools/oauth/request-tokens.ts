@@ -64,12 +64,16 @@ function isToken(value: unknown): boolean {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }
 
+/** Ten years: a date that JSON and `Date` can represent. */
+const mostSeconds = 315_360_000;
+
 function tokensOf({ access_token, refresh_token, expires_in }: Record<string, unknown>, now: number): OAuthTokens {
-  const seconds = Number(expires_in);
+  const seconds = typeof expires_in === 'number' || (typeof expires_in === 'string' && /^\d+$/.test(expires_in)) ? Number(expires_in) : 0;
   return {
     accessToken: String(access_token),
     ...(typeof refresh_token === 'string' && { refreshToken: refresh_token }),
-    ...(expires_in !== undefined && Number.isFinite(seconds) && { expiresAt: now + seconds * 1_000 }),
+    // A life that is none says nothing about the token.
+    ...(seconds > 0 && { expiresAt: now + Math.min(seconds, mostSeconds) * 1_000 }),
   };
 }
 

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { oneAtATime } from '../built-in/one-at-a-time';
 import type { OAuthTokens, TokenGrant, TokenStorage } from './grant';
 import { requestTokens, TokenError } from './request-tokens';
-import { type StoredTokens, storeProblem, tokenKey, toStore } from './token-store';
+import { type StoredTokens, storeProblem, type TokenStore, tokenKey, toStore } from './token-store';
 
 const maxCached = 1_000;
 /** When a store is read again for a token that has no known end and can't be renewed. */
@@ -16,11 +16,17 @@ interface Cached {
   accessToken?: string;
 }
 
+interface Newest {
+  tokens: StoredTokens;
+  /** What the store had instead, as JSON. */
+  replaced: string | undefined;
+}
+
 /** Access tokens in memory. Each combination of client, user and scopes has its own; concurrent requests wait for the same one. */
 export class TokenCache {
   readonly #cached = new Map<string, Cached>();
   /** What was received last, by client and user: its refresh token may have replaced that of the grant. With a store only if it could not be stored. */
-  readonly #newest = new Map<string, StoredTokens>();
+  readonly #newest = new Map<string, Newest>();
   readonly #refused = new Map<string, { accessToken: string; at: number }>();
 
   constructor(readonly now: () => number = Date.now) {}
@@ -73,7 +79,8 @@ export class TokenCache {
 
   async #renewed(key: string, owner: string, grant: TokenGrant): Promise<StoredTokens> {
     const { storage, scopes = [], onTokens } = grant;
-    const stored = this.#newest.get(owner) ?? (storage && (await read(storage)));
+    const inStore = storage && (await read(storage));
+    const stored = this.#known(owner, storage, inStore);
     const ways = waysOf(grant, stored?.refreshToken);
     const usable = stored && this.#usable(key, stored, scopes, ways.length > 0);
     if (usable) {
@@ -84,10 +91,19 @@ export class TokenCache {
     const given = await this.#firstOf(ways, grant);
     const tokens = toStore({ ...(stored?.refreshToken && { refreshToken: stored.refreshToken }), ...given }, scopes, this.now());
     // First in memory: the old refresh token may be invalid now.
-    keep(this.#newest, owner, tokens);
+    keep(this.#newest, owner, { tokens, replaced: JSON.stringify(inStore) });
     await this.#save(owner, tokens, storage);
     await tell(onTokens, given);
     return tokens;
+  }
+
+  /** What could not be stored counts only as long as the store has what it replaced: tokens may have been deleted since, or others stored. */
+  #known(owner: string, storage: TokenStorage | undefined, inStore: StoredTokens | undefined): StoredTokens | undefined {
+    const newest = this.#newest.get(owner);
+    if (!storage || !newest) return newest?.tokens ?? inStore;
+    if (newest.replaced === JSON.stringify(inStore)) return newest.tokens;
+    this.#newest.delete(owner);
+    return inStore;
   }
 
   /** Returns the tokens if their access token can be used. One that can't be renewed is used as long as it is valid. */
@@ -157,7 +173,16 @@ function keyOf(grant: TokenGrant): string {
 }
 
 function ownerOf({ tokenUrl, clientId, clientSecret, refreshToken, storage }: TokenGrant): string {
-  return digestOf([tokenUrl, clientId, clientSecret, refreshToken, storage && tokenKey(storage)]);
+  return digestOf([tokenUrl, clientId, clientSecret, refreshToken, storage && [idOf(storage.store), tokenKey(storage)]]);
+}
+
+const ids = new WeakMap<TokenStore, string>();
+
+/** Tells stores apart, such as those of two tenants. */
+function idOf(store: TokenStore): string {
+  const id = store.id ?? ids.get(store) ?? randomUUID();
+  ids.set(store, id);
+  return id;
 }
 
 function digestOf(parts: readonly unknown[]): string {

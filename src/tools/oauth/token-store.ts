@@ -2,6 +2,8 @@ import type { OAuthTokens } from './grant';
 
 /** Keeps tokens, those of each connector and user under a key of their own (`tokenKey`). Implement it to use a database or a secret manager. */
 export interface TokenStore {
+  /** Two stores with the same id hold the same tokens. Default: each object is a store of its own. */
+  readonly id?: string;
   /** Returns undefined if there are none. Rejects if they can't be read. */
   get(key: string): Promise<StoredTokens | undefined>;
   /** Replaces what is stored under the key. */

@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path';
 import type { ToolCall } from '../../core/message';
+import { printableLine } from '../../core/printable';
 import { readProjectFile } from './project-file';
 import { foldersFromRoot } from './repository';
 import { touchedFolders } from './touched-folders';
@@ -32,12 +33,17 @@ export async function projectInstructions(folder: string, { toolCalls = [] }: { 
   const sections = [...above, ...below].map(({ path, text }) => {
     const shown = text.length <= room ? text : `${text.slice(0, room)}\n[... ${text.length - room} more characters of this file ...]`;
     room = Math.max(0, room - text.length);
-    return `<project_instructions path="${path}">\n${shown}\n</project_instructions>`;
+    return `<project_instructions path="${attribute(path)}">\n${shown}\n</project_instructions>`;
   });
   return [
     'The project has instructions of its own, from its root to the workspace, and in folders below. Each file is for its folder. Where they contradict each other, a later one counts. What the user asks comes first.',
     ...sections,
   ].join('\n\n');
+}
+
+/** A name of a folder may have any character. */
+function attribute(path: string): string {
+  return printableLine(path).replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 async function filesIn(root: string, folders: readonly string[]): Promise<Found[]> {

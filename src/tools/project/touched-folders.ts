@@ -1,4 +1,4 @@
-import { dirname, relative, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { isObject } from '../../core/json';
 import type { ToolCall } from '../../core/message';
 import { ownFolder } from '../../core/own-folder';
@@ -9,13 +9,15 @@ import type { Workspace } from '../built-in/workspace';
 const mostCalls = 500;
 const mostPaths = 200;
 const mostFolders = 200;
+/** Names in a path. Deeper folders have no part in it. */
+const mostNames = 32;
 
 /** Packages of others and the data of git are not the project's. */
 const foreign = ['node_modules', '.git', ownFolder];
 
 /**
  * The folders below the workspace that contain a path of these calls of file tools, or are one: absolute, without links, those of the newest calls
- * first. Depends on the calls alone, so it is the same on every worker.
+ * first. Depends on the calls and the files alone, so it is the same on every worker.
  */
 export async function touchedFolders(folder: string, calls: readonly ToolCall[]): Promise<string[]> {
   const paths = new Set<string>();
@@ -25,17 +27,35 @@ export async function touchedFolders(folder: string, calls: readonly ToolCall[])
   if (paths.size === 0) return [];
   const workspace = await openWorkspace(folder).catch(() => undefined);
   if (!workspace) return [];
-  // Paths that lead out of the workspace have no folders in it.
-  const reals = await Promise.all([...paths].map((path) => workspace.inside(path).catch(() => workspace.root)));
-  return [...new Set(reals.flatMap((real) => foldersTo(workspace, real)))].slice(0, mostFolders);
+  const folders = new Set<string>();
+  const known = new Map<string, Promise<boolean>>();
+  for (const path of paths) {
+    if (folders.size >= mostFolders) break;
+    if (path.split(/[/\\]/).length > mostNames) continue;
+    // A path that leads out of the workspace has no folders in it.
+    const real = await workspace.inside(path).catch(() => workspace.root);
+    for (const each of await foldersTo(workspace, real, known)) folders.add(each);
+  }
+  return [...folders].slice(0, mostFolders);
 }
 
-/** From a path up to the workspace, without the latter. The path itself may be a folder. */
-function foldersTo({ root }: Workspace, real: string): string[] {
-  const names = relative(root, real).split(sep);
-  if (names.some((name) => foreign.includes(name))) return [];
+/** From a path up to the workspace, without the latter, as far as there are folders. The path itself may be one. */
+async function foldersTo(workspace: Workspace, real: string, known: Map<string, Promise<boolean>>): Promise<string[]> {
+  if (real === workspace.root) return [];
+  const names = relative(workspace.root, real).split(sep);
+  if (names.length > mostNames || names.some((name) => foreign.includes(name))) return [];
   const folders: string[] = [];
-  for (let at = real; at !== root && at !== dirname(at); at = dirname(at)) folders.push(at);
+  for (const at of names.map((_, i) => join(workspace.root, ...names.slice(0, i + 1)))) {
+    const isFolder =
+      known.get(at) ??
+      workspace.stat(at).then(
+        (found) => found?.isDirectory() === true,
+        () => false,
+      );
+    known.set(at, isFolder);
+    if (!(await isFolder)) break;
+    folders.unshift(at);
+  }
   return folders;
 }
 

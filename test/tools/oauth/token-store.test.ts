@@ -144,7 +144,7 @@ describe('[A217] stored OAuth tokens', () => {
     const { folder, store } = await newStore(keysFromText(key));
     await authorize(store, 'ann');
     // Each token is to be renewed at once.
-    lifeSeconds = 0;
+    lifeSeconds = 0.001;
     const script = `
       const { folderTokenStore } = require('./src/tools/oauth/folder-token-store.ts');
       const { TokenCache } = require('./src/tools/oauth/token-cache.ts');
@@ -207,6 +207,55 @@ describe('[A217] stored OAuth tokens', () => {
     expect(await cache.get(grantOf(failing, 'ann'))).toBe('planted-access-ann-2');
     expect(issued).toBe(2);
     expect((await store.get(tokenKey({ connector: 'mail', user: 'ann' })))?.refreshToken).toBe(current.get('ann'));
+  });
+
+  test('tokens that could not be stored do not replace what was deleted or stored since', async () => {
+    const { store } = await newStore();
+    await authorize(store, 'ann');
+    let isFull = true;
+    const failing: TokenStore = { ...store, set: (...args) => (isFull ? Promise.reject(new Error('full')) : store.set(...args)) };
+    const cache = new TokenCache(() => Date.now() + 3_400_000);
+    const key = tokenKey({ connector: 'mail', user: 'ann' });
+    await expect(cache.get(grantOf(failing, 'ann'))).rejects.toThrow(/can't be stored/);
+    isFull = false;
+    await store.delete(key);
+    await expect(cache.get(grantOf(failing, 'ann'))).rejects.toThrow(/has not authorized/);
+    expect(await store.get(key)).toBeUndefined();
+
+    lifeSeconds = 7_200;
+    await authorize(store, 'ann');
+    const stored = await store.get(key);
+    expect(await cache.get(grantOf(failing, 'ann'))).toBe(stored?.accessToken);
+    expect(await store.get(key)).toEqual(stored);
+  });
+
+  test('of two stores are apart, and of two objects for the same folder are the same', async () => {
+    const [one, other] = [await newStore(), await newStore()];
+    await authorize(one.store, 'ann');
+    await authorize(other.store, 'ann');
+    const cache = new TokenCache();
+    const used = async (store: TokenStore) => cache.get(grantOf(store, 'ann'));
+    expect(await used(one.store)).not.toBe(await used(other.store));
+    expect(folderTokenStore({ folder: '/x/../y', keys: keysFromText(randomBytes(32).toString('base64')) }).id).toBe('folder /y');
+  });
+
+  test.each([0, -5, null, '', false, [], 'abc'])(
+    'a life of %j says nothing, so the token is used and not requested each time',
+    async (life) => {
+      lifeSeconds = life as number;
+      const { store } = await newStore();
+      await authorize(store, 'ann');
+      const cache = new TokenCache();
+      for (let i = 0; i < 3; i++) expect(await cache.get(grantOf(store, 'ann'))).toBe('planted-access-ann-1');
+      expect(issued).toBe(1);
+    },
+  );
+
+  test('a life without end is one of ten years', async () => {
+    lifeSeconds = 1e306;
+    const { store } = await newStore();
+    await authorize(store, 'ann');
+    expect(await new TokenCache().get(grantOf(store, 'ann'))).toBe('planted-access-ann-1');
   });
 
   test('a refresh token that is not valid any more is replaced by that of the grant, and by a new authorization', async () => {
