@@ -6,6 +6,7 @@ import { excerpt } from './json';
 import { Markdown, markdown } from './markdown';
 import { type Content, textOf } from './message';
 import { questionLines } from './question-lines';
+import { exampleContent } from './questions';
 import { compensationsOf } from './sagas';
 import { limitsOf } from './spent';
 import { activeRun, inForce, type ThreadState } from './state';
@@ -184,8 +185,7 @@ function answerHint(call: PendingCall): Markdown {
       return markdown`Send the signal \`settle\` with ${json({ toolCallId, ...who, outcome: 'done', output: '…' })}, or ${failed}, or \`"outcome":"not-done"\` to let it run again`;
     }
     case 'answerQuestion': {
-      const properties = question?.schema && Object.keys(question.schema.properties);
-      const content = properties && { content: Object.fromEntries(properties.map((name) => [name, '…'])) };
+      const content = question?.schema && { content: exampleContent(question.schema) };
       return markdown`Send the signal \`answerQuestion\` with ${json({ toolCallId, ...whoIfAsked, questionId: question?.id, ...content })}, or \`"action":"decline"\` or \`"cancel"\``;
     }
     case 'approve':

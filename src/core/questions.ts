@@ -1,6 +1,6 @@
 import { bounds } from './bounds';
 import { bytesOf } from './context/carry';
-import { isObject, type JsonObject } from './json';
+import { isObject, type Json, type JsonObject } from './json';
 import { printableLine } from './printable';
 import { shortText } from './text';
 
@@ -72,6 +72,27 @@ export function optionsOfField(field: QuestionField): TitledOption[] | undefined
   if (field.type !== 'string') return undefined;
   if ('enum' in field) return plain(field.enum);
   return 'oneOf' in field ? field.oneOf : undefined;
+}
+
+/** A form to fill in, for the command that answers it: its required fields, or all if none is, each with a value of its type. */
+export function exampleContent({ properties, required }: QuestionSchema): JsonObject {
+  const names = required ?? Object.keys(properties);
+  return Object.fromEntries(names.map((name) => [name, exampleOf(properties[name])]));
+}
+
+function exampleOf(field: QuestionField | undefined): Json {
+  if (field?.default !== undefined) return field.default;
+  switch (field?.type) {
+    case 'boolean':
+      return true;
+    case 'number':
+    case 'integer':
+      return field.minimum ?? 1;
+    case 'array':
+      return ['…'];
+    default:
+      return '…';
+  }
 }
 
 /** Returns why the content does not fit the form, or undefined. */

@@ -35,7 +35,7 @@ test('show prints the question, its form and the commands that answer; answer ta
   expect(stdout).toContain('? own asks: How many seats, and where?\n');
   expect(stdout).toContain('- seats: Seats (a whole number, 1 to 9, required)\n');
   expect(stdout).toContain('  · w: Window\n');
-  expect(stdout).toContain(`longhaul answer ${thread.id} call_1 '{"seats":"…"}'   (or: longhaul answer ${thread.id} call_1 --decline;`);
+  expect(stdout).toContain(`longhaul answer ${thread.id} call_1 '{"seats":1}'   (or: longhaul answer ${thread.id} call_1 --decline;`);
   expectOneLine(await command('answer', thread.id, 'call_1', '{"seats":12}'), /`content` does not fit the form: "seats" must be at most 9/);
   expectOneLine(await command('answer', thread.id, 'call_1', 'two'), /the form is answered with a JSON object/);
   expect(await command('answer', thread.id, 'call_1', '{"seats":2}', '--by', 'dana')).toMatchObject({

@@ -1,6 +1,6 @@
 import type { PendingCall } from '../../core/event';
 import { printableLine } from '../../core/printable';
-import type { QuestionSchema } from '../../core/questions';
+import { exampleContent } from '../../core/questions';
 import { Styled, styled } from '../views/styled';
 
 /**
@@ -26,11 +26,6 @@ export function commandLine(command: string, words: readonly string[], { fill = 
   return dash ? styled`longhaul ${command}${options} -- ${given}` : styled`longhaul ${command} ${given}${options}`;
 }
 
-/** The content to fill in, as JSON: the required fields, or all if none is. */
-function formOf({ properties, required }: QuestionSchema): string {
-  return JSON.stringify(Object.fromEntries((required ?? Object.keys(properties)).map((name) => [name, '…'])));
-}
-
 /** The commands that answer a pending call. */
 export function answerHint(threadId: string): (call: PendingCall) => Styled {
   return ({ kind, toolCallId, users, groups, approvers = 1, digest, signed, question }) => {
@@ -51,7 +46,7 @@ export function answerHint(threadId: string): (call: PendingCall) => Styled {
         return styled`${key}${commandLine('answer', call, { fill: ' "…"', options: who })}`;
       case 'tool-question': {
         const others = ['decline', 'cancel'].map((action) => commandLine('answer', call, { options: ` --${action}${who}` }));
-        const fill = question?.schema ? ` ${shellWord(formOf(question.schema))}` : '';
+        const fill = question?.schema ? ` ${shellWord(JSON.stringify(exampleContent(question.schema)))}` : '';
         return styled`${key}${commandLine('answer', call, { fill, options: who })}   (or: ${Styled.join(others, '; ')})`;
       }
       case 'output':

@@ -106,7 +106,8 @@ async function decide(asking: Asking): Promise<boolean> {
   const { thread, call, prompt, signal, write } = asking;
   const { toolCallId: id } = call;
   const cut = argumentLines(call.arguments, room).left > 0;
-  const choices = paint.dim(`[y]es, [n]o, no and [s]top, [e]dit, [r]emember${cut ? ', [v]iew all of it' : ''}`);
+  const canRemember = rulesOf(call).length > 0;
+  const choices = paint.dim(`[y]es, [n]o, no and [s]top, [e]dit${canRemember ? ', [r]emember' : ''}${cut ? ', [v]iew all of it' : ''}`);
   const answer = (await prompt.ask(styled`Run ${paint.bold(call.name)}? ${choices} `, signal)).trim().toLowerCase();
   if (isOne(answer, 'view')) {
     write(argumentsOf(call));
@@ -130,7 +131,7 @@ async function decide(asking: Asking): Promise<boolean> {
     }
     write(styled`That is not a JSON object; nothing was changed.\n`);
   }
-  return isOne(answer, 'remember') && remember(asking);
+  return canRemember && isOne(answer, 'remember') && remember(asking);
 }
 
 async function remember(asking: Asking): Promise<boolean> {

@@ -16,7 +16,7 @@ export async function list({ query, limit, json }: { query?: string; limit: numb
     cells: [
       id,
       agent,
-      `${status ?? execution.toLowerCase()}${pendingTool ? ` (${pendingTool})` : ''}`,
+      `${execution === 'COMPLETED' && status === 'idle' ? 'closed' : (status ?? execution.toLowerCase())}${pendingTool ? ` (${pendingTool})` : ''}`,
       startedAt.toISOString().slice(0, 19).replace('T', ' '),
     ],
   }));

@@ -92,7 +92,10 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
   const row = (name: string, value: Part) => named(name, value).fit(columns);
   const lines: Part[] = [
     row('thread', paint.bold(threadId)),
-    row('status', styled`${status?.status ?? '?'} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`),
+    row(
+      'status',
+      styled`${status?.closed && status.status === 'idle' ? 'closed' : (status?.status ?? '?')} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`,
+    ),
   ];
   if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
   if (status?.facts?.sandbox) lines.push(row('commands', sandboxWords(status.facts.sandbox)));
