@@ -217,7 +217,7 @@ function addReaders(program: Command): void {
     });
   program
     .command('list')
-    .description('list threads, newest first')
+    .description('list threads: open ones first, then those that closed last')
     .option('--query <filter>', `a Temporal list filter, such as "AgentStatus = 'requires_action'"`)
     .addOption(new Option('--limit <n>', 'maximum number of threads').argParser(wholeNumber).default(20))
     .option('--json', 'one JSON object per thread and line')

@@ -3,7 +3,7 @@ import { table } from '../views/table';
 import { note, print, printJson } from '../views/terminal';
 import { withClient } from './connect';
 
-/** Prints threads, newest first. */
+/** Prints threads in the order of the server: open ones first, then those that closed last. */
 export async function list({ query, limit, json }: { query?: string; limit: number; json?: boolean }): Promise<void> {
   const threads = await withClient({}, (client) => client.list({ limit, ...(query && { query }) }));
   if (json) {
