@@ -255,13 +255,15 @@ describe('view_image of images that models do not take as they are', () => {
   test('other work of the process goes on meanwhile', async () => {
     const file = painted(5_000, 4_900, (x, y) => [x & 255, y & 255, 0, 255]);
     const large = Buffer.concat([file.subarray(0, -12), chunk('tEXt', Buffer.alloc(800_000)), chunk('IEND', Buffer.alloc(0))]);
-    let [longest, last] = [0, performance.now()];
+    const began = performance.now();
+    let [longest, last] = [0, began];
     const ticks = setInterval(() => {
       longest = Math.max(longest, performance.now() - last);
       last = performance.now();
     }, 5);
     const { text } = await viewed(large).finally(() => clearInterval(ticks));
     expect(text).toMatch(/shown as image\/jpeg, 784x768 pixels$/);
-    expect(longest).toBeLessThan(200);
+    // On this thread, the decoder would leave no time for anything else.
+    expect(longest).toBeLessThan((performance.now() - began) / 2);
   });
 });
