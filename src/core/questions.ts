@@ -87,7 +87,7 @@ function exampleOf(field: QuestionField | undefined): Json {
       return true;
     case 'number':
     case 'integer':
-      return field.minimum ?? 1;
+      return field.minimum ?? Math.min(1, field.maximum ?? 1);
     case 'array':
       return ['…'];
     default:

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { checkAnswer } from '../../src/core/answering';
 import type { Checked } from '../../src/core/checked';
 import { questionLines } from '../../src/core/question-lines';
-import { problemOfContent, problemOfValue, type QuestionField, type QuestionSchema } from '../../src/core/questions';
+import { exampleContent, problemOfContent, problemOfValue, type QuestionField, type QuestionSchema } from '../../src/core/questions';
 import type { AskPolicy } from '../../src/core/tool';
 import { pendingCalls } from '../../src/core/views';
 import { Story } from './story';
@@ -200,4 +200,19 @@ test('a question is shown with its fields; no line of it looks like another', ()
     '  · m: Main',
     '- cents (a whole number, 1 to 9)',
   ]);
+});
+
+test('the example of a form has its required fields, or all, and numbers and truth values that fit', () => {
+  const limit = fc.option(fc.integer({ min: -9, max: 9 }), { nil: undefined });
+  fc.assert(
+    fc.property(limit, limit, fc.boolean(), (low, high, isNumber) => {
+      fc.pre(low === undefined || high === undefined || low <= high);
+      const bounds = { ...(low !== undefined && { minimum: low }), ...(high !== undefined && { maximum: high }) };
+      const field: QuestionField = isNumber ? { type: 'number', ...bounds } : { type: 'integer', ...bounds };
+      const { n, yes } = exampleContent({ type: 'object', properties: { n: field, yes: { type: 'boolean' } } });
+      expect([problemOfValue(field, n), yes]).toEqual([undefined, true]);
+    }),
+  );
+  const properties = { a: { type: 'string' as const }, b: { type: 'integer' as const, default: 4 } };
+  expect(exampleContent({ type: 'object', properties, required: ['b'] })).toEqual({ b: 4 });
 });

@@ -1,7 +1,6 @@
 import { type AskOptions, askPolicy } from '../../core/ask-policy';
 import { unknownFields } from '../../core/closest';
 import { isObject } from '../../core/json';
-import { shortText } from '../../core/text';
 import type { AskPolicy, PlainEffect } from '../../core/tool';
 import type { Environment } from '../built-in/shell-environment';
 import { type ApprovalRule, checkedApproval } from '../defining/approval';
@@ -141,11 +140,12 @@ function problemsOfServer(server: McpServer): string[] {
 function problemsOfQuestions({ questions }: McpServer): string[] {
   if (questions === undefined || questions === true) return [];
   if (!isObject(questions)) return ["questions: give true, or who may answer, such as { groups: ['ops'] }"];
-  const unknown = Object.keys(questions).filter((key) => !['groups', 'users', 'deadlineMs', 'onDeadline'].includes(key));
   const { policy, problems } = askPolicy(questions);
   const approves = problems.length === 0 && policy.onDeadline?.includes('approve');
   return [
-    ...unknown.map((key) => `questions.${shortText(key, 50)} is not known; known are groups, users, deadlineMs and onDeadline`),
+    ...unknownFields(questions, ['groups', 'users', 'deadlineMs', 'onDeadline'] satisfies (keyof McpQuestions)[]).map(
+      (problem) => `questions.${problem}`,
+    ),
     ...problems.map((problem) => `questions: ${problem}`),
     ...(approves ? ["questions: onDeadline is 'approve', which answers nothing; use 'deny'"] : []),
   ];

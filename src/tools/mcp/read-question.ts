@@ -72,9 +72,21 @@ function readField(name: string, field: unknown): QuestionField {
     ...(typeof description === 'string' && description !== '' && { description: shownLine(description, most.descriptionChars) }),
   };
   const read = { ...described, ...kindOf(name, field) } as QuestionField;
+  const wrong = problemOfBounds(read);
+  if (wrong) throw new Error(`the field ${shownName(name)} ${wrong}, so no answer fits`);
   const fits = field.default !== undefined && problemOfValue(read, field.default) === undefined;
   return fits ? ({ ...read, default: field.default } as QuestionField) : read;
 }
+
+/** Says which limits of a field exclude each other, if any do. */
+function problemOfBounds(field: QuestionField): string | undefined {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems } = field as Partial<Record<Bound, number>>;
+  const isAbove = (least: number | undefined, most: number | undefined) => least !== undefined && most !== undefined && least > most;
+  const isNone = isAbove(minimum, maximum) || isAbove(minLength, maxLength) || isAbove(minItems, maxItems);
+  return isNone ? 'has a minimum above its maximum' : undefined;
+}
+
+type Bound = 'minimum' | 'maximum' | 'minLength' | 'maxLength' | 'minItems' | 'maxItems';
 
 function kindOf(name: string, field: Record<string, unknown>): object {
   switch (field.type) {

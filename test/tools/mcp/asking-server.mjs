@@ -49,6 +49,7 @@ const hostile = {
   moreKeys: { message: 'Fill in.', requestedSchema: form(keys(20_000)) },
   invisible: { message: 'Choose.', requestedSchema: form({ 'a\u200bb': { type: 'string' } }) },
   nested: { message: 'Choose.', requestedSchema: form({ a: { type: 'object', properties: {} } }) },
+  contradictory: { message: 'Choose.', requestedSchema: form({ a: { type: 'number', minimum: 5, maximum: 1 } }) },
   empty: { message: '  ', requestedSchema: form({}) },
 };
 

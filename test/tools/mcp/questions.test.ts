@@ -153,6 +153,7 @@ test.each([
   ['keys', /the schema of the question has \d+ characters; people are shown at most 8000/],
   ['invisible', 'a field of the form has characters that people can\'t see: "a<U+200B>b"'],
   ['nested', 'Invalid'],
+  ['contradictory', 'the field "a" has a minimum above its maximum, so no answer fits'],
   ['empty', 'the question has no message'],
 ])('a question that is %s is refused, and the server and the model are told why', async (how, why) => {
   const { call } = mcpHost({ own: askingOverStdio(true).server });
@@ -196,9 +197,7 @@ test('options for questions that can not work are refused when the tools are mad
     return () => mcpHost({ own: { ...server, questions } as McpServer });
   };
   expect(problem('yes')).toThrow('servers.own: questions: give true, or who may answer');
-  expect(problem({ group: ['ops'] })).toThrow(
-    'servers.own: questions.group is not known; known are groups, users, deadlineMs and onDeadline',
-  );
+  expect(problem({ group: ['ops'] })).toThrow("servers.own: questions.group: is not known; did you mean 'groups'?");
   expect(problem({ deadlineMs: 1_000, onDeadline: 'approve' })).toThrow(
     "questions: onDeadline is 'approve', which answers nothing; use 'deny'",
   );
