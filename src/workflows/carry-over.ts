@@ -33,7 +33,8 @@ export function shouldCarryOver(thread: ThreadContext, when: 'idle' | 'between t
 
 /**
  * Whether the thread continues as new now. If that is due, stores for the model what it will remove from the transcript. Requests may arrive
- * meanwhile, so that it is no longer due.
+ * meanwhile, so that it is no longer due: whoever waits then waits again. Each does so in a loop of its own, because a function around `condition`
+ * would resume it a microtask later, and recorded histories would not replay.
  */
 export async function readyToCarryOver(thread: ThreadContext, when: 'idle' | 'between turns'): Promise<boolean> {
   if (!shouldCarryOver(thread, when)) return false;

@@ -27,16 +27,12 @@ export async function touchedFolders(folder: string, calls: readonly ToolCall[])
   if (paths.size === 0) return [];
   const workspace = await openWorkspace(folder).catch(() => undefined);
   if (!workspace) return [];
-  const folders = new Set<string>();
+  const short = [...paths].filter((path) => path.split(/[/\\]/).length <= mostNames);
+  // A path that leads out of the workspace has no folders in it.
+  const reals = new Set(await Promise.all(short.map((path) => workspace.inside(path).catch(() => workspace.root))));
   const known = new Map<string, Promise<boolean>>();
-  for (const path of paths) {
-    if (folders.size >= mostFolders) break;
-    if (path.split(/[/\\]/).length > mostNames) continue;
-    // A path that leads out of the workspace has no folders in it.
-    const real = await workspace.inside(path).catch(() => workspace.root);
-    for (const each of await foldersTo(workspace, real, known)) folders.add(each);
-  }
-  return [...folders].slice(0, mostFolders);
+  const folders = await Promise.all([...reals].map((real) => foldersTo(workspace, real, known)));
+  return [...new Set(folders.flat())].slice(0, mostFolders);
 }
 
 /** From a path up to the workspace, without the latter, as far as there are folders. The path itself may be one. */
