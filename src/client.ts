@@ -37,6 +37,7 @@ export type { ResultOptions } from './client/result';
 export { createSigner, type DecisionSigner } from './client/signer';
 export { type Answer, type Approval, type Decision, type Refusal, type SendOptions, Thread } from './client/thread';
 export type { WholeOutput } from './client/whole-output';
+export type { StatusView, ThreadResult, ThreadTotals, UsageView } from './contract/thread';
 export type { RefusalCode } from './core/refusal';
 export { type EncodingOptions, payloadCodecs } from './encoding/encoding';
 export { type EncryptionKey, type KeyProvider, keysFromFile, keysFromText } from './encoding/key-provider';

@@ -24,7 +24,11 @@ export {
   type RefusalCode,
   type SendOptions,
   type StartOptions,
+  type StatusView,
   Thread,
+  type ThreadResult,
+  type ThreadTotals,
+  type UsageView,
 } from './client';
 export type { Attestation } from './core/attestation';
 export type { AgentEvent, DurableEvent, EphemeralEvent, PendingCall, TerminalEvent } from './core/event';

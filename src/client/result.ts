@@ -13,7 +13,14 @@ export interface ResultOptions {
 }
 
 /** Waits for the terminal event and returns or throws its result. */
-export async function awaitResult(thread: Thread, { signal }: ResultOptions): Promise<ThreadResult> {
+export async function awaitResult(thread: Thread, options: ResultOptions): Promise<ThreadResult> {
+  for (;;) {
+    const result = await resultOf(thread, await endOf(thread, options));
+    if (result) return result;
+  }
+}
+
+async function endOf(thread: Thread, { signal }: ResultOptions): Promise<End> {
   let end: TerminalEvent | undefined;
   for await (const event of thread.events({ live: false, ...(signal && { signal }) })) if (isTerminal(event)) end = event;
   signal?.throwIfAborted();
@@ -35,7 +42,7 @@ export async function awaitResult(thread: Thread, { signal }: ResultOptions): Pr
       throw new LonghaulError(end.data.reason === 'suspended' ? 'run-expired' : 'thread-terminated', end.data.message);
     case 'thread.run.completed':
     case 'thread.run.incomplete':
-      return resultOf(thread, end);
+      return end;
     default:
       return unreachable(end);
   }
@@ -43,16 +50,27 @@ export async function awaitResult(thread: Thread, { signal }: ResultOptions): Pr
 
 type End = Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.incomplete' }>;
 
-/** The return value of a workflow can be read without a worker. If the thread is open, or was ended from outside, its state is queried. */
-async function resultOf(thread: Thread, end: End): Promise<ThreadResult> {
+/**
+ * The return value of a workflow can be read without a worker. If the thread is open, or was ended from outside, its state is queried. Undefined if
+ * the thread has begun another run since, whose numbers it would then have.
+ */
+async function resultOf(thread: Thread, end: End): Promise<ThreadResult | undefined> {
   const returned = await returnedBy(thread);
+  if (returned && returned.runId !== end.runId) return undefined;
   // The workflow of a closed conversation returns `completed`, however its last run ended.
   if (returned) return end.type === 'thread.run.completed' ? returned : { ...returned, ...outcomeOf(end, returned.output) };
-  const { runId, turn } = await thread.status();
-  const { thread: usage, runs, costUsd } = await thread.usage();
   const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
-  const counts = { runId: end.runId ?? runId ?? '', runs, turns: turn, usage, costUsd };
-  return { ...outcomeOf(end, last?.role === 'assistant' ? wordsOf(last.content).trim() : ''), ...counts };
+  const { runId, run, thread: all, runs, spent } = await thread.usage();
+  if (!run || !runId || runId !== end.runId) return undefined;
+  const { turns, costUsd } = spent.thread;
+  return {
+    ...outcomeOf(end, last?.role === 'assistant' ? wordsOf(last.content).trim() : ''),
+    runId,
+    turns: spent.run.turns,
+    usage: run,
+    costUsd: spent.run.costUsd,
+    thread: { runs, turns, usage: all, costUsd },
+  };
 }
 
 function outcomeOf(end: End, said: string): Pick<ThreadResult, 'status' | 'output' | 'reason'> {

@@ -41,19 +41,29 @@ export interface ClosedThread {
   state: ThreadState;
 }
 
-/** The result of a thread's workflow. If its run failed, the workflow fails with the code as failure type; if it was cancelled, it is Canceled. */
+/** The result of a run, and of a thread's workflow, which returns that of its last run. If its run failed, the workflow fails with the code as failure type; if it was cancelled, it is Canceled. */
 export interface ThreadResult {
   status: Extract<RunStatus, 'completed' | 'incomplete'>;
   /** The model's last text, trimmed. `messages()` has the exact text. */
   output: string;
+  /** Why the run is incomplete. */
+  reason?: string;
+  /** The run that this is the result of. `turns`, `usage` and `costUsd` are its own; `thread` has the totals. */
   runId: string;
+  turns: number;
+  usage: Usage;
+  /** US dollars, as far as the models' prices are known. */
+  costUsd: number;
+  thread: ThreadTotals;
+}
+
+/** What all runs of a thread used together, up to the end of a run. */
+export interface ThreadTotals {
   runs: number;
   turns: number;
   usage: Usage;
-  /** US dollars of all runs, as far as the models' prices are known. */
+  /** US dollars, as far as the models' prices are known. */
   costUsd: number;
-  /** Why the run is incomplete. */
-  reason?: string;
 }
 
 /** The input of a background call's workflow. */
@@ -100,12 +110,20 @@ export interface StatusView {
 }
 
 export interface UsageView {
+  /** Tokens of all runs. */
   thread: Usage;
+  /** Tokens of the current or last run. */
   run: Usage | null;
+  /** The current or last run. */
+  runId: string | null;
   runs: number;
-  /** Turns of the last run. */
+  /** Turns of the current or last run. */
   turns: number;
+  /** US dollars of all runs. */
   costUsd: number;
+  /** What was used of each amount that can be limited, by the current or last run and by all runs. */
+  spent: { run: Required<Limits>; thread: Required<Limits> };
+  /** What is left of each limit that is set. */
   remaining: { run: Limits; thread: Limits };
   /** Counts by model, tool and hook, over all runs, including events that are no longer stored. Durations are in milliseconds. */
   metrics: Metrics;

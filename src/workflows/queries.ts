@@ -8,7 +8,7 @@ import { contextLeft, contextView } from '../core/context/view';
 import { excerpt, isBytes, isObject } from '../core/json';
 import { receiptOf } from '../core/receipts';
 import { compensationsOf } from '../core/sagas';
-import { remaining } from '../core/spent';
+import { remaining, spent } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
 import { closedThread } from './carry-over';
@@ -31,9 +31,11 @@ export function answerQueries(thread: ThreadContext): void {
   setHandler(queries.usage, () => ({
     thread: state.usage,
     run: state.run?.usage ?? null,
+    runId: state.run?.id ?? null,
     runs: state.run?.number ?? 0,
     turns: state.run?.turn ?? 0,
     costUsd: costOf(state),
+    spent: spent(state, Date.now()),
     remaining: remaining(state, Date.now()),
     metrics: state.metrics,
   }));

@@ -13,6 +13,7 @@ import type { ThreadResult } from '../contract/thread';
 import { runOf } from '../core/calls';
 import { limitWords, type RunEnd } from '../core/decide';
 import { saidIn } from '../core/log';
+import { noUsage } from '../core/message';
 import type { CancelRequest } from '../core/requests';
 import { stepIdOf, type ThreadState } from '../core/state';
 import { unreachable } from '../core/unreachable';
@@ -152,16 +153,17 @@ export async function closeWith(thread: ThreadContext, end: RunEnd): Promise<Thr
 }
 
 export function result(state: ThreadState, end?: RunEnd): ThreadResult {
-  const { id = '', number = 0, turn = 0, costUsd = 0 } = state.run ?? {};
+  const { before } = state;
+  const { id = '', number = 0, turn = 0, usage = noUsage, costUsd = 0 } = state.run ?? {};
   return {
     status: state.run?.status === 'incomplete' ? 'incomplete' : 'completed',
     output: outputOf(state, end) || saidIn(state.messages.filter((m) => m.role === 'assistant').slice(-1)),
-    runId: id,
-    runs: number,
-    turns: turn,
-    usage: state.usage,
-    costUsd: state.before.costUsd + costUsd,
     ...(end?.type === 'incomplete' && { reason: limitWords(end) }),
+    runId: id,
+    turns: turn,
+    usage,
+    costUsd,
+    thread: { runs: number, turns: before.turns + turn, usage: state.usage, costUsd: before.costUsd + costUsd },
   };
 }
 

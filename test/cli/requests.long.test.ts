@@ -160,7 +160,7 @@ test('a conversation continues with send, and ends with close', async () => {
   expect(stdout.match(/✔ completed/g)).toHaveLength(2);
   expect(stdout).toContain('you and again');
   expect(await command('close', id)).toMatchObject({ code: 0, stderr: 'The thread accepts no more messages.\n' });
-  expect(await thread.result()).toMatchObject({ status: 'completed', runs: 2 });
+  expect(await thread.result()).toMatchObject({ status: 'completed', thread: { runs: 2 } });
   expectOneLine(await command('close', id), /has ended; "longhaul show/);
 });
 

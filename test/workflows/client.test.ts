@@ -232,7 +232,12 @@ test.each(['close', 'terminate', 'cancel'] as const)(
     const input = scene([callTools([{ name: 'talkative', args: {} }])]);
     const thread = await idle(await rig.client.start(agent, input, { mode: 'conversation', limits: { turns: 1 } }));
     const open = await thread.result();
-    expect(open).toMatchObject({ status: 'incomplete', runs: 1, turns: 1, reason: expect.stringContaining('1 turns') });
+    expect(open).toMatchObject({
+      status: 'incomplete',
+      thread: { runs: 1, turns: 1 },
+      turns: 1,
+      reason: expect.stringContaining('1 turns'),
+    });
     const handle = rig.client.temporal.workflow.getHandle(thread.id);
     await (how === 'close' ? thread.close() : how === 'terminate' ? handle.terminate('enough') : handle.cancel());
     await until(

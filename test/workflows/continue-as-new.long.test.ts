@@ -49,7 +49,7 @@ test('a run over several executions has one log without gaps, one transcript and
   const input = readEach(30);
   const thread = await rig.client.start(agent, input);
   const live = collect(thread.events({ live: false }));
-  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'all read', turns: 31, runs: 1 });
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'all read', turns: 31, thread: { runs: 1, turns: 31 } });
   const told = await story(thread);
   expect(await live).toEqual(told);
   expect(ofType(told, 'agent.run.created')).toHaveLength(1);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
-import { callTools, type ScriptRequest, say } from '../../src/testing/model-server';
+import { createModelCatalog } from '../../src/models/catalog/model-catalog';
+import { callTools, type ScriptRequest, say, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
 import { gate, ofType, requestsOf, roles, scenes, story, textOf, thrownBy, typesOf } from './scenes';
@@ -12,7 +13,8 @@ const agent = defineAgent({ name: 'talker', model: 'test-model', instructions: '
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig({ script, agents: [agent], bus: true });
+  const catalog = createModelCatalog({ overrides: { 'openai/test-model': { inputPerMillion: 10, outputPerMillion: 10 } } });
+  rig = await startRig({ script, agents: [agent], bus: true, worker: { catalog } });
 });
 
 /** Answers with what was said last. */
@@ -37,7 +39,7 @@ test('a conversation is idle after its run and takes the next message as a new r
   ]);
   expect(new Set(told.flatMap((event) => event.runId ?? [])).size).toBe(2);
   expect(ofType(told, 'agent.run.step.created').map((event) => event.data.turn)).toEqual([1, 1]);
-  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'You said: Second', runs: 2 });
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'You said: Second', thread: { runs: 2 } });
   await thread.close();
   await until(
     () => statusOf(thread),
@@ -47,8 +49,33 @@ test('a conversation is idle after its run and takes the next message as a new r
   expect(await rig.client.temporal.workflow.getHandle(thread.id).result()).toMatchObject({
     status: 'completed',
     output: 'You said: Second',
-    runs: 2,
+    thread: { runs: 2 },
   });
+});
+
+test('a result has the turns, tokens and cost of its run, and apart from them the totals of the thread', async () => {
+  const usage = { promptTokens: 100, completionTokens: 10 };
+  const again = withUsage(callTools([{ name: 'note', args: {} }]), usage);
+  const input = scene(({ turn }) => (turn === 0 ? again : withUsage(say('done'), usage)));
+  const thread = await rig.client.start(agent, input, { mode: 'conversation' });
+  await story(thread);
+  await thread.send('Second');
+  const ended = ofType(await runs(thread, 2), 'thread.run.completed');
+  const open = await thread.result();
+  expect(open).toMatchObject({
+    runId: ended[1]?.runId,
+    turns: 1,
+    usage: { inputTokens: 100, outputTokens: 10 },
+    costUsd: expect.closeTo(0.0011, 6),
+    thread: { runs: 2, turns: 3, usage: { inputTokens: 300, outputTokens: 30 }, costUsd: expect.closeTo(0.0033, 6) },
+  });
+  expect(await thread.usage()).toMatchObject({ runId: ended[1]?.runId, runs: 2, spent: { run: { turns: 1 }, thread: { turns: 3 } } });
+  await thread.close();
+  await until(
+    () => statusOf(thread),
+    (status) => status === 'COMPLETED',
+  );
+  expect(await thread.result()).toEqual(open);
 });
 
 test('[A7] a message in the middle of a run is taken in before its next model call', async () => {

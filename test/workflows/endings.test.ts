@@ -227,7 +227,7 @@ describe('the tool done', () => {
     );
     expect(status.runId).not.toBe(told[0]?.runId);
     await thread.close();
-    expect(await thread.result()).toMatchObject({ runs: 2, output: 'Bye.' });
+    expect(await thread.result()).toMatchObject({ thread: { runs: 2 }, output: 'Bye.' });
   });
 });
 

@@ -68,13 +68,13 @@ test.each([
   expect(await readAll(thread, seq)).toEqual(told.slice(seq - 1));
   // The model sees the conversation from its beginning.
   expect(requestsOf(rig, input)[1]?.body.messages.map(textOf).slice(1)).toEqual([input, `You said: ${input}`, 'Again']);
-  expect(await thread.result()).toMatchObject({ output: 'You said: Again', runs: 2 });
+  expect(await thread.result()).toMatchObject({ output: 'You said: Again', thread: { runs: 2 } });
   expect(ofType(told, 'agent.run.created')).toHaveLength(2);
 
   await thread.close();
   await ended(thread);
   expect((await readAll(thread)).slice(0, told.length)).toEqual(told);
-  expect(await thread.result()).toMatchObject({ output: 'You said: Again', runs: 2 });
+  expect(await thread.result()).toMatchObject({ output: 'You said: Again', thread: { runs: 2 } });
 });
 
 test('a reopened conversation keeps what it has spent, and the requests that it has carried out', async () => {
@@ -89,8 +89,8 @@ test('a reopened conversation keeps what it has spent, and the requests that it 
   await reaches(thread, 'idle');
   await thread.send('Three');
   await until(
-    () => thread.usage(),
-    ({ runs }) => runs === 3,
+    async () => ({ ...(await thread.status()), runs: (await thread.usage()).runs }),
+    ({ status, runs }) => status === 'idle' && runs === 3,
   );
   await thread.send('Four');
   const told = await until(

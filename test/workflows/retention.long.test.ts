@@ -60,7 +60,7 @@ test('a reopened conversation goes on when the execution that it reopened is del
     () => thread.messages(),
     (messages) => messages.length === 4,
   );
-  expect(await thread.result()).toMatchObject({ output: 'Two.', runs: 2 });
+  expect(await thread.result()).toMatchObject({ output: 'Two.', thread: { runs: 2 } });
   expect(await thread.audit()).toMatchObject({ truncated: true });
   await thread.close();
 });

@@ -107,7 +107,9 @@ function pageOf(found: Look, columns: number | undefined, webUiAt = '<its addres
   if (status?.paused) lines.push(row('paused', `${status.paused.by ? `by ${status.paused.by}: ` : ''}${status.paused.reason}`));
   if (usage) {
     const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';
-    lines.push(row('so far', `${count(usage.runs, 'run')} · ${count(usage.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`));
+    lines.push(
+      row('so far', `${count(usage.runs, 'run')} · ${count(usage.spent.thread.turns, 'turn')} · ${usageWords(usage.thread)}${cost}`),
+    );
     // The next run begins with all of its limits.
     const left = leftWords(status?.status === 'idle' ? { ...usage.remaining, run: {} } : usage.remaining);
     if (left !== '') lines.push(row('left', left));
