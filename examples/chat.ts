@@ -52,7 +52,7 @@ async function follow(thread: Thread, from: number, to: Writable): Promise<numbe
     const words = event.type === 'thread.message.completed' ? wordsOf(event.data.message.content) : '';
     if (words) to.write(`${words}\n`);
     if (event.type === 'thread.run.failed') to.write(`(failed: ${event.data.message})\n`);
-    if ('seq' in event) seq = event.seq;
+    seq = event.seq ?? seq;
   }
   return seq;
 }

@@ -44,25 +44,25 @@ export { type EncryptionKey, type KeyProvider, keysFromFile, keysFromText } from
 
 export interface ClientOptions {
   /** The task queue on which threads are started. Default: LONGHAUL_TASK_QUEUE, or `longhaul`. */
-  taskQueue?: string;
+  taskQueue?: string | undefined;
   /**
    * The worker's own bus, if the worker runs in this process: deltas then arrive immediately. Without it, they arrive as often as the worker puts
    * text into heartbeats (`WorkerOptions.liveTextMs`; by default never).
    */
-  bus?: StreamBus;
+  bus?: StreamBus | undefined;
   /** How long a request waits for a worker, in milliseconds. Default 10,000. */
-  requestTimeoutMs?: number;
+  requestTimeoutMs?: number | undefined;
   /**
    * How long a request waits for an unavailable Temporal server, in milliseconds. Default 90,000. Event readers and `result()` wait without a
    * limit, until their signal is aborted.
    */
-  serverAwayMs?: number;
+  serverAwayMs?: number | undefined;
   /** The artifact store of the workers, to read whole outputs. Default: the store that LONGHAUL_ARTIFACTS names, or else none. */
-  artifacts?: ArtifactStore;
+  artifacts?: ArtifactStore | undefined;
   /** As the workers': decodes payloads, unless you make the `Client` of Temporal yourself, and stored outputs. Default: as the environment defines it. */
-  encoding?: EncodingOptions;
+  encoding?: EncodingOptions | undefined;
   /** Signs decisions, outputs and answers, for workers that require signatures. Default: nothing is signed. */
-  signer?: DecisionSigner;
+  signer?: DecisionSigner | undefined;
 }
 
 /** Every option, to detect misspelt ones. The compiler rejects missing and unknown ones here. */
@@ -78,8 +78,8 @@ const clientOptions: Record<keyof ClientOptions, true> = {
 
 export interface StartOptions extends Omit<ThreadInput, 'agent' | 'input' | 'reopens'> {
   /** The thread's id. If a thread with this id exists, the same request attaches to it; a different request is refused. Default: a random id. */
-  id?: string;
-  taskQueue?: string;
+  id?: string | undefined;
+  taskQueue?: string | undefined;
 }
 
 export interface ThreadSummary {
@@ -113,7 +113,9 @@ export class LonghaulClient {
    * Connects to the server that the standard Temporal environment variables name. `connection` and `namespace` override them.
    * @throws LonghaulError `unreachable`, within about 5 s
    */
-  static async connect(options: ClientOptions & { connection?: ConnectionOptions; namespace?: string } = {}): Promise<LonghaulClient> {
+  static async connect(
+    options: ClientOptions & { connection?: ConnectionOptions | undefined; namespace?: string | undefined } = {},
+  ): Promise<LonghaulClient> {
     const { connection, namespace, ...rest } = options;
     const [unknown] = unknownFields(rest, Object.keys(clientOptions));
     if (unknown) throw new TypeError(`LonghaulClient.connect: ${unknown}`);
@@ -201,7 +203,7 @@ export class LonghaulClient {
    * Lists threads, newest first. `query` is a list filter of Temporal, and is combined with the filter for threads. `limit`: default 50.
    * @throws LonghaulError `invalid-input` (the filter is blank, or the server did not understand it), `search-attributes-missing`
    */
-  async list({ query, limit = 50 }: { query?: string; limit?: number } = {}): Promise<ThreadSummary[]> {
+  async list({ query, limit = 50 }: { query?: string | undefined; limit?: number | undefined } = {}): Promise<ThreadSummary[]> {
     const found = await listThreads(this, { what: 'list', limit, ...(query !== undefined && { filter: query }) });
     return Promise.all(found.map(summaryOf));
   }

@@ -40,7 +40,7 @@ function brief(compiler: Compiler): void {
 
 export interface WorkflowBundleSettings {
   /** Whether workflow code has stack traces, in its errors and in the Web UI's call stack. They cost CPU. Default false. */
-  stackTraces?: boolean;
+  stackTraces?: boolean | undefined;
 }
 
 /**

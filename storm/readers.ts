@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../src/core/event';
+import { type AgentEvent, isDurable } from '../src/core/event';
 import type { Crowd } from './crowd';
 import { append } from './ledger';
 import type { ThreadPlan } from './plan';
@@ -15,7 +15,7 @@ export async function read(crowd: Crowd, { id }: ThreadPlan, reader: number, sto
     const from = next;
     try {
       for await (const event of crowd.client.attach(id).events({ from, signal: leave.signal, live: rng.chance(0.5) })) {
-        if (!('seq' in event)) continue;
+        if (!isDurable(event)) continue;
         append(crowd.readersFile, lineOf(id, `${reader}@${process.pid}`, from, event));
         next = event.seq + 1;
       }

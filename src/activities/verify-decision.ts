@@ -17,7 +17,7 @@ export interface Signatory {
 /** Verifies signatures of decisions. It must not depend on anything that tools can access. */
 export interface DecisionVerifier {
   /** The names of all accepted signers, if known. A worker process prints them when it starts. */
-  readonly names?: readonly string[];
+  readonly names?: readonly string[] | undefined;
   /** Returns who signed the statement with the claimed name `by`, or undefined if the signature is invalid. Rejects if it can't be checked now. */
   verify(signed: { statement: string; signature: string; by: string }): Promise<Signatory | undefined> | Signatory | undefined;
 }

@@ -39,8 +39,8 @@ export type ToolSource =
 export type StopOption =
   | StopPolicy['kind']
   | { kind: 'immediate' }
-  | { kind: 'verify'; rounds?: number; max?: number; prompt?: string }
-  | { kind: 'done-tool'; nudge?: string };
+  | { kind: 'verify'; rounds?: number | undefined; max?: number | undefined; prompt?: string | undefined }
+  | { kind: 'done-tool'; nudge?: string | undefined };
 
 /** The schema of an agent's answers, if any. */
 export type OutputSchema = z.ZodType | undefined;
@@ -54,63 +54,63 @@ export interface AgentDefinition<Output extends OutputSchema = OutputSchema> {
    */
   model: ModelChoice;
   /** Whether to fall back also if a content filter rejects the conversation or stops the answer. Default `false`. */
-  fallbackOnContentFilter?: boolean;
+  fallbackOnContentFilter?: boolean | undefined;
   /** The system prompt. */
   instructions: Instructions;
   /** Default: no tools. */
-  tools?: ToolSource;
+  tools?: ToolSource | undefined;
   /**
    * With many tools, the model is sent only some, and a tool `find_tools` with which it finds the others. Default: above 100 tools, or 120,000
    * characters of them. `false`: never. `true`: always.
    */
-  toolSearch?: boolean | ToolSearchOptions;
+  toolSearch?: boolean | ToolSearchOptions | undefined;
   /**
    * Whether the model also gets tools that read and search long outputs of its tools, if the worker has an artifact store: `read_output`,
    * `read_output_line` and `grep_output`. A tool of the agent's own with such a name takes precedence. Default `true`.
    */
-  readOutputs?: boolean;
+  readOutputs?: boolean | undefined;
   /** Tools that the model's provider runs itself, such as `{ name: 'web-search' }`. */
-  hostedTools?: readonly HostedTool[];
-  settings?: ModelSettings;
+  hostedTools?: readonly HostedTool[] | undefined;
+  settings?: ModelSettings | undefined;
   /** Limits of a run. */
-  limits?: Limits;
+  limits?: Limits | undefined;
   /** Limits of a thread: all its runs together. */
-  threadLimits?: Limits;
+  threadLimits?: Limits | undefined;
   /** Default `stop`: the run ends as incomplete. */
-  atLimit?: AtLimit;
+  atLimit?: AtLimit | undefined;
   /** When an answer without tool calls ends the run. Default `immediate`. With `done-tool`, the agent also has the tool `done`. */
-  stop?: StopOption;
+  stop?: StopOption | undefined;
   /** `fail`: a failed tool call ends the run. Default `continue`: the model is told. */
-  toolFailure?: 'continue' | 'fail';
+  toolFailure?: 'continue' | 'fail' | undefined;
   /** A zod object that the answer must match, as JSON text. An invalid answer is sent back to the model with its problems. */
-  output?: Output;
+  output?: Output | undefined;
   /** How often an invalid answer is sent back. Default 2. */
-  outputRetries?: number;
+  outputRetries?: number | undefined;
   /**
    * Accepts empty answers as answers: the model is called again up to this many times, then the run ends. Unset: an empty stream is a failure of
    * the provider, retried according to `retry`.
    */
-  emptyRetries?: number;
+  emptyRetries?: number | undefined;
   /** How often the hook `check:completion` can continue a run. Default 1. */
-  completionChecks?: number;
+  completionChecks?: number | undefined;
   /** Created by `defineHooks`. */
-  hooks?: Hooks;
+  hooks?: Hooks | undefined;
   /** After this many consecutive errors a hook is disabled. Default 3. */
-  hookErrors?: number;
+  hookErrors?: number | undefined;
   /** Created by `createPermissions`: which calls are refused, which need no approval, which need one. */
-  permissions?: Permissions;
+  permissions?: Permissions | undefined;
   /** Timeout of one attempt for tools without their own. Milliseconds; default 30,000. */
-  toolTimeoutMs?: number;
+  toolTimeoutMs?: number | undefined;
   /** What happens if nobody knows whether a call was carried out, for tools that set nothing else. Default `tell-model`. */
-  onUnknown?: Exclude<OnUnknown, 'probe-again'>;
+  onUnknown?: Exclude<OnUnknown, 'probe-again'> | undefined;
   /** Default `by-effect`: `pure` calls run concurrently, the others one after another. */
-  strategy?: ToolStrategy;
+  strategy?: ToolStrategy | undefined;
   /** How model calls are retried; unset fields use the engine's defaults. */
-  retry?: Partial<RetryPolicy>;
+  retry?: { [Setting in keyof RetryPolicy]?: RetryPolicy[Setting] | undefined } | undefined;
   /** When and how the transcript is shortened for the model's context window. `null`: never; a request that is too long then fails the run. */
-  context?: ContextOptions | null;
+  context?: ContextOptions | null | undefined;
   /** The folder in which its tools work; with `{threadId}` as the name of a folder in the path, one for each thread. Default: the worker's folder. */
-  workspace?: string;
+  workspace?: string | undefined;
 }
 
 /** A validated, frozen agent with its toolbox. Created only by `defineAgent`. */

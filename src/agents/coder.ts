@@ -23,24 +23,24 @@ import { type Agent, defineAgent } from './define-agent';
 
 export interface CoderOptions {
   /** The folder in which it works. Default: the worker's folder. */
-  workspace?: string;
+  workspace?: string | undefined;
   /** Default `openai/gpt-5`. */
-  model?: ModelChoice;
-  settings?: ModelSettings;
-  limits?: Limits;
+  model?: ModelChoice | undefined;
+  settings?: ModelSettings | undefined;
+  limits?: Limits | undefined;
   /** Variables for commands, in addition to the default ones. No other variable of the worker is passed on. */
-  environment?: Environment;
+  environment?: Environment | undefined;
   /** Approval of commands about which the permissions don't decide. Default `never`. */
-  shellApproval?: ApprovalRule<ShellArguments>;
+  shellApproval?: ApprovalRule<ShellArguments> | undefined;
   /** Whether its commands run in a sandbox. Default `off`. */
-  sandbox?: SandboxMode | SandboxOptions;
+  sandbox?: SandboxMode | SandboxOptions | undefined;
   /** Limits of its commands. Default: none, besides those of programs that only read. */
   commandLimits?: CommandLimits | undefined;
   /**
    * Which of its calls are refused, run immediately, or need approval. Default `createPermissions({ mode: 'minimal' })`: everything that does more
    * than read needs approval. With `createPermissions({})`, `shellApproval` decides.
    */
-  permissions?: Permissions;
+  permissions?: Permissions | undefined;
 }
 
 const instructions = `You are a software engineer at work in a folder (the workspace), by means of tools. Do not ask what you can find out or decide. A person may be asked before a call runs; one that is refused says why: find another way, or say what is missing.

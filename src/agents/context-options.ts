@@ -7,40 +7,40 @@ import { problemsOf } from './problems';
 /** When and how a thread's transcript is shortened, so that requests fit into the model's context window. Sizes are in tokens. */
 export interface ContextOptions {
   /** The context window of the agent's models. Default: as in the price list. */
-  windowTokens?: number;
+  windowTokens?: number | undefined;
   /** What is kept free for the answer. Default: the maximum that requests state (`settings.maxTokens`; always for Claude), or else 32,000, but at most a quarter of the window. */
-  reserveTokens?: number;
+  reserveTokens?: number | undefined;
   /** Above this share of the rest of the window the transcript is shortened. Default 0.85. */
-  compactAt?: number;
+  compactAt?: number | undefined;
   /** `false`: it is shortened only on request, or if the provider rejects it as too long. Default `true`. */
-  auto?: boolean;
+  auto?: boolean | undefined;
   /** The newest outputs of tools, up to this size together, are not cleared. Default 40,000, less for windows below 190,000. */
-  pruneProtectTokens?: number;
+  pruneProtectTokens?: number | undefined;
   /** Old outputs are cleared only if that frees more than this. Default 20,000, less for windows below 190,000. */
-  pruneMinimumTokens?: number;
+  pruneMinimumTokens?: number | undefined;
   /** How many of the last turns (a model call and its tool calls) a summary does not replace, at most. Default 3. */
-  keepTurns?: number;
+  keepTurns?: number | undefined;
   /** The maximum length of a summary. Default 4,096. */
-  summaryTokens?: number;
+  summaryTokens?: number | undefined;
   /** The model that writes summaries. Default: the model of the run. */
-  model?: string;
+  model?: string | undefined;
   /** What a summary must contain, in words for the model that writes it. */
-  prompt?: string;
+  prompt?: string | undefined;
   /** A sliding window: with more messages than this, the oldest are dropped, without a summary, until `keepMessages` are left. Default: no limit but 1,000. */
-  maxMessages?: number;
+  maxMessages?: number | undefined;
   /** How many messages are left then, at most. Default: half of `maxMessages`. Each drop invalidates the provider's prompt cache. */
-  keepMessages?: number;
+  keepMessages?: number | undefined;
   /** `false`: the user's first message may be summarized or dropped like others. Messages that the current run began with stay. Default `true`. */
-  keepTask?: boolean;
+  keepTask?: boolean | undefined;
   /** `false`: of the turns that a summary does not replace, only texts stay, unless the model has not seen the results yet. Default `true`. */
-  keepTools?: boolean;
+  keepTools?: boolean | undefined;
   /** What happens if a summary fails. `drop`: the oldest messages are dropped at once. Default `keep`: only when a request would exceed the window. */
-  ifSummaryFails?: 'keep' | 'drop';
+  ifSummaryFails?: 'keep' | 'drop' | undefined;
   /**
    * `provider`: models whose provider compacts conversations itself (`anthropic` from Claude 4.6 on, and `openai-responses`) leave it to the provider.
    * For other models, and if the provider does not compact, the engine does. Default `engine`.
    */
-  compaction?: 'engine' | 'provider';
+  compaction?: 'engine' | 'provider' | undefined;
 }
 
 /** The options with their defaults. */

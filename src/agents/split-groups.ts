@@ -11,9 +11,9 @@ export interface SplitOptions {
   /** `provider/model`, such as `openai/gpt-5-mini`. */
   model: string;
   /** Groups with more tools are split. Default 20. */
-  maxTools?: number;
+  maxTools?: number | undefined;
   /** How long the model may take for one group, in milliseconds. Default 120,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /**

@@ -6,11 +6,11 @@ import { problemsOf } from './problems';
 /** When an agent's model is not sent all tools, but finds them with the tool `find_tools`. */
 export interface ToolSearchOptions {
   /** Above this number of tools. `0`: always. Default: above 100 tools, or 120,000 characters of names, descriptions and parameters. */
-  threshold?: number;
+  threshold?: number | undefined;
   /** The maximum number of found tools that are sent. Those that were used least recently go first. Default 30, at most 100. */
-  limit?: number;
+  limit?: number | undefined;
   /** Names of the tools that are always sent. Default: those that the list of tools has one by one, if they alone are not above the threshold. */
-  always?: readonly string[];
+  always?: readonly string[] | undefined;
 }
 
 const schema = z.strictObject({

@@ -7,7 +7,7 @@ export interface PostgresArtifactsOptions {
   /** As in `postgres://user:password@host:5432/database`. */
   connectionString: string;
   /** The maximum number of connections of this process. Default 5. */
-  maxConnections?: number;
+  maxConnections?: number | undefined;
 }
 
 /** `stored_at`: when the thread last stored it. */

@@ -7,11 +7,11 @@ import { type ArtifactKey, type ArtifactStore, isArtifactId, maxStoredBytes } fr
 export interface S3ArtifactsOptions {
   bucket: string;
   /** The beginning of each object's key, such as `longhaul/`. Default: none. */
-  prefix?: string;
+  prefix?: string | undefined;
   /** The URL of another service than that of AWS, such as `http://127.0.0.1:9000`. The bucket is then part of the path. */
-  endpoint?: string;
+  endpoint?: string | undefined;
   /** Default: as the AWS SDK finds it in the environment. */
-  region?: string;
+  region?: string | undefined;
 }
 
 type Sdk = typeof import('@aws-sdk/client-s3');

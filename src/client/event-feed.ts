@@ -14,11 +14,11 @@ import { type ThreadWatch, watchThread } from './thread-watch';
 
 export interface EventsOptions {
   /** The first seq to read. Default 1: the whole log. */
-  from?: number;
+  from?: number | undefined;
   /** Ends the iteration without an error. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Include deltas, retries and progress. Default true. */
-  live?: boolean;
+  live?: boolean | undefined;
 }
 
 interface Feed {

@@ -13,15 +13,15 @@ import { askWorkflow } from './query';
 import { explain } from './thread-errors';
 
 export interface InboxFilter {
-  agent?: string;
+  agent?: string | undefined;
   /** The tool of the call, or the name of the limit. */
-  tool?: string;
+  tool?: string | undefined;
   /** A group that may decide. */
-  group?: string;
+  group?: string | undefined;
   /** Only items that have waited longer than this, in milliseconds. */
-  olderThanMs?: number;
+  olderThanMs?: number | undefined;
   /** The maximum number of items. Default 100. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** Something that waits for a person or another program. */

@@ -9,7 +9,7 @@ import { explain } from './thread-errors';
 
 export interface ResultOptions {
   /** Ends the wait: rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Waits for the terminal event and returns or throws its result. */

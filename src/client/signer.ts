@@ -5,7 +5,7 @@ import { checkPerson, cleanName } from '../core/people';
 /** Signs the decisions, outputs and answers that a client sends. */
 export interface DecisionSigner {
   /** Who signs, if a decision has no `by`. */
-  by?: string;
+  by?: string | undefined;
   /** Returns the signature of the statement, encoded as UTF-8, in the format that the worker's verifier reads. */
   sign(statement: string): Promise<string> | string;
 }
@@ -14,7 +14,7 @@ export interface DecisionSigner {
  * Signs with a private key of Ed25519, given as PEM or as a `KeyObject`. The signature is base64.
  * @throws TypeError if the key is not one
  */
-export function createSigner({ by, privateKey }: { by?: string; privateKey: string | KeyObject }): DecisionSigner {
+export function createSigner({ by, privateKey }: { by?: string | undefined; privateKey: string | KeyObject }): DecisionSigner {
   const wrong = by === undefined ? undefined : checkPerson('by', by);
   if (wrong) throw new TypeError(`createSigner: ${wrong}`);
   const key = privateKeyOf(privateKey);

@@ -31,7 +31,7 @@ export interface Once {
    * Your own id for the request (letters, digits and `._:-`, at most 128). A request that is repeated under the same id is carried out once and
    * returns the same receipt; with different content it is refused. The thread remembers its newest 1,000 requests.
    */
-  id?: string;
+  id?: string | undefined;
 }
 
 /** Who answers. */
@@ -41,12 +41,12 @@ export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
 /** What the decision is about: the call as `pending` or `status` returned it, or its `digest`. If another call waits, the decision is refused. */
 export interface Expecting {
   /** With a signer, give the call: then exactly what it says is signed, whatever the thread says meanwhile. */
-  expect?: PendingCall | string;
+  expect?: PendingCall | string | undefined;
 }
 
 export type Approval = Decision & Expecting & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
 /** An answer to the question of a call. */
-export type QuestionReply = Answer & Pick<AnswerRequest, 'action' | 'content'> & { question?: Pick<ToolQuestion, 'id'> };
+export type QuestionReply = Answer & Pick<AnswerRequest, 'action' | 'content'> & { question?: Pick<ToolQuestion, 'id'> | undefined };
 export type Settling = Decision & ({ outcome: 'done'; output: unknown } | { outcome: 'not-done' } | { outcome: 'failed'; reason: string });
 export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
@@ -205,7 +205,7 @@ export class Thread {
    * why, pauses, limits, errors. Also works after the thread has ended, as long as the server retains it. `limit`: the number of newest entries,
    * default 1,000.
    */
-  async audit({ limit = 1_000 }: { limit?: number } = {}): Promise<Audit> {
+  async audit({ limit = 1_000 }: { limit?: number | undefined } = {}): Promise<Audit> {
     const { temporal, options } = this.client;
     const { events, missing } = await readLog(temporal, this.id, options.serverAwayMs);
     return auditOf(events, { limit, missing });
@@ -215,7 +215,7 @@ export class Thread {
    * The transcript as the model sees it, without the instructions. With `archived`, all messages of the thread as they were before any compaction,
    * read from the log: as long as the server retains the thread's earlier executions.
    */
-  async messages({ archived = false }: { archived?: boolean } = {}): Promise<Message[]> {
+  async messages({ archived = false }: { archived?: boolean | undefined } = {}): Promise<Message[]> {
     if (archived) return this.#archived();
     const all: Message[] = [];
     for (let from = 0; ; ) {

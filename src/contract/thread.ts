@@ -19,20 +19,20 @@ export interface ThreadInput extends Overrides {
   /** The first message: a text or a list of parts. */
   input: Content;
   /** `one-shot` (default): the workflow ends with its run. `conversation`: it stays open for the next message. */
-  mode?: 'one-shot' | 'conversation';
+  mode?: 'one-shot' | 'conversation' | undefined;
   /** How long a conversation waits for its next message before it closes. Milliseconds; default 30 days; 0 means forever. */
-  idleTimeoutMs?: number;
+  idleTimeoutMs?: number | undefined;
   /** How long a run waits for a worker that has its agent before it fails. Milliseconds; default 5 minutes; 0 means no wait. */
-  agentWaitMs?: number;
+  agentWaitMs?: number | undefined;
   /** Set by `LonghaulClient.reopen` only: the conversation goes on with the state of a closed execution of the same thread. */
-  reopens?: ReopenRequest;
+  reopens?: ReopenRequest | undefined;
 }
 
 export interface ReopenRequest {
   /** Temporal's run id of the closed execution. */
   execution: string;
-  reason?: string;
-  by?: string;
+  reason?: string | undefined;
+  by?: string | undefined;
 }
 
 /** What a closed conversation passes on when it is reopened. */
@@ -131,9 +131,9 @@ export interface UsageView {
 
 export interface EventsRequest {
   /** The first `seq` to return. Default 1. */
-  from?: number;
+  from?: number | undefined;
   /** Maximum number of events. Default 1,000. Pages are also limited in bytes. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 export interface EventsPage {

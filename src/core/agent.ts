@@ -13,23 +13,23 @@ export type ModelChoice = string | readonly string[];
 /** Settings of model calls. Unset fields have the provider's defaults. */
 export interface ModelSettings {
   /** 0 to 2. */
-  temperature?: number;
-  maxTokens?: number;
+  temperature?: number | undefined;
+  maxTokens?: number | undefined;
   /** `{ tool }` forces the tool of that name. */
-  toolChoice?: 'auto' | 'none' | 'required' | { tool: string };
+  toolChoice?: 'auto' | 'none' | 'required' | { tool: string } | undefined;
   /** How much the model reasons before it answers, in the provider's own measure. `none`: no reasoning, if the model supports that. */
-  reasoningEffort?: 'none' | 'low' | 'medium' | 'high';
+  reasoningEffort?: 'none' | 'low' | 'medium' | 'high' | undefined;
   /** What a model gets of earlier reasoning by models of other providers or families: nothing (`drop`, the default) or its text (`text`). */
-  otherReasoning?: 'drop' | 'text';
+  otherReasoning?: 'drop' | 'text' | undefined;
   /** Added to the provider's request unchanged. */
-  providerOptions?: JsonObject;
+  providerOptions?: JsonObject | undefined;
 }
 
 /** A tool that the provider runs itself. Each provider documents the names it supports, such as `web-search`. */
 export interface HostedTool {
   name: string;
   /** Passed to the provider's tool unchanged. */
-  options?: JsonObject;
+  options?: JsonObject | undefined;
 }
 
 /**
@@ -38,17 +38,17 @@ export interface HostedTool {
  */
 export interface Limits {
   /** Model calls. Default 100 per run. */
-  turns?: number;
+  turns?: number | undefined;
   /** Answers of which at least one tool call is run. */
-  toolRounds?: number;
-  toolCalls?: number;
+  toolRounds?: number | undefined;
+  toolCalls?: number | undefined;
   /** Input and output tokens together, as the provider reports them. */
-  tokens?: number;
-  costUsd?: number;
+  tokens?: number | undefined;
+  costUsd?: number | undefined;
   /** Milliseconds of work. Time in which the run waits for people or a reply, or is paused, does not count. */
-  wallClockMs?: number;
+  wallClockMs?: number | undefined;
   /** Tokens of the last model call, about what the next one sends. */
-  contextTokens?: number;
+  contextTokens?: number | undefined;
 }
 
 export type LimitName = keyof Limits;
@@ -84,8 +84,8 @@ export type AtLimit = 'stop' | 'summarize' | 'hand-out' | 'ask' | 'fail';
  */
 export type StopPolicy =
   | { kind: 'immediate' }
-  | { kind: 'verify'; rounds: number; max: number; prompt?: string }
-  | { kind: 'done-tool'; nudge?: string };
+  | { kind: 'verify'; rounds: number; max: number; prompt?: string | undefined }
+  | { kind: 'done-tool'; nudge?: string | undefined };
 
 export const defaultTurns = 100;
 
@@ -100,23 +100,23 @@ export interface ContextPolicy {
   /** The maximum length of a summary. */
   summaryTokens: number;
   /** The newest outputs of tools, up to this size together, are not cleared. Default 40,000, less for windows below 190,000. */
-  pruneProtectTokens?: number;
+  pruneProtectTokens?: number | undefined;
   /** Outputs are cleared only if that frees more than this. Default 20,000, less for windows below 190,000. */
-  pruneMinimumTokens?: number;
+  pruneMinimumTokens?: number | undefined;
   /** The model that writes summaries. Default: the model of the run. */
-  model?: string;
+  model?: string | undefined;
   /** With more messages than this, the oldest are dropped until `keepMessages` are left. */
-  maxMessages?: number;
+  maxMessages?: number | undefined;
   /** Default: half of `maxMessages`. */
-  keepMessages?: number;
+  keepMessages?: number | undefined;
   /** `false`: the user's first message may be summarized or dropped like others. */
-  keepTask?: false;
+  keepTask?: false | undefined;
   /** `false`: of the turns that a summary does not replace, only texts stay. */
-  keepTools?: false;
+  keepTools?: false | undefined;
   /** `drop`: the oldest messages are dropped at once if a summary fails. */
-  ifSummaryFails?: 'drop';
+  ifSummaryFails?: 'drop' | undefined;
   /** `provider`: models whose provider compacts conversations itself leave it to the provider. Unset: the engine compacts. */
-  compaction?: 'provider';
+  compaction?: 'provider' | undefined;
 }
 
 /** What a run needs to know about its agent. An activity looks it up once per run and it is recorded. Instructions and schemas are not included. */

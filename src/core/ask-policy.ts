@@ -7,7 +7,7 @@ import type { AskPolicy, DeadlineAction } from './tool';
 
 /** `AskPolicy` as a tool's author writes it. A single `onDeadline` action needs no list. `deadlineMs` without an action means `deny`. */
 export interface AskOptions extends Omit<AskPolicy, 'onDeadline' | 'remember'> {
-  onDeadline?: DeadlineAction | DeadlineAction[];
+  onDeadline?: DeadlineAction | DeadlineAction[] | undefined;
 }
 
 const actions = "'deny', 'approve', 'ask-again', 'cancel' or { escalate: groups }";

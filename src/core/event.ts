@@ -281,19 +281,19 @@ export interface SpentOnCall {
 
 /** Who is asked, and by when they must answer. */
 export interface AskDetails {
-  reason?: string;
-  users?: string[];
-  groups?: string[];
-  approvers?: number;
+  reason?: string | undefined;
+  users?: string[] | undefined;
+  groups?: string[] | undefined;
+  approvers?: number | undefined;
   /** ISO 8601, UTC. */
-  dueAt?: string;
+  dueAt?: string | undefined;
   /** The calls that need no approval any more after a decision with `remember`. */
-  remember?: PermissionRule[];
+  remember?: PermissionRule[] | undefined;
   /**
    * For an approval: identifies thread, call, tool and arguments, so that a decision can say what it decides. The beginning of a SHA-256
    * over them.
    */
-  digest?: string;
+  digest?: string | undefined;
 }
 
 /** Details of a failed run: the model, HTTP status, attempts made and maximum number of attempts of a model call, or the limit reached. */
@@ -403,7 +403,8 @@ interface Envelope<T extends keyof EventData> {
 }
 
 export type DurableEvent<T extends DurableEventType = DurableEventType> = { [K in T]: Envelope<K> & { seq: number } }[T];
-export type EphemeralEvent<T extends EphemeralEventType = EphemeralEventType> = { [K in T]: Envelope<K> }[T];
+/** A live event: it is not in the log, and has no `seq`. */
+export type EphemeralEvent<T extends EphemeralEventType = EphemeralEventType> = { [K in T]: Envelope<K> & { seq?: undefined } }[T];
 export type AgentEvent = DurableEvent | EphemeralEvent;
 
 /** The events that end a run, with the run's final status. */
@@ -422,5 +423,5 @@ export function isTerminal(event: AgentEvent): event is TerminalEvent {
 }
 
 export function isDurable(event: AgentEvent): event is DurableEvent {
-  return 'seq' in event;
+  return event.seq !== undefined;
 }

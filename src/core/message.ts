@@ -9,7 +9,7 @@ export interface TextPart {
 export interface ImagePart {
   type: 'image';
   url: string;
-  detail?: 'auto' | 'low' | 'high';
+  detail?: 'auto' | 'low' | 'high' | undefined;
 }
 
 /** A PDF or another file. `url` is `https:` or a `data:` URL. */
@@ -18,7 +18,7 @@ export interface FilePart {
   url: string;
   /** As in `application/pdf`. */
   mediaType: string;
-  name?: string;
+  name?: string | undefined;
 }
 
 /** A piece of a user's message or of a tool's result. */

@@ -13,62 +13,62 @@ import type { ToolOutput } from './tool';
 
 /** The requests of a thread. Each is both a signal and an update. */
 export interface CancelRequest {
-  reason?: string;
-  by?: string;
+  reason?: string | undefined;
+  by?: string | undefined;
   /** Cancels only this run. Refused if another run or no run is active. */
-  runId?: string;
+  runId?: string | undefined;
 }
 export interface SendRequest extends Pick<Overrides, 'model' | 'settings' | 'limits' | 'tools'> {
   input: Content;
   /** The caller's id for the message. A message sent twice with the same id is taken in once. */
-  id?: string;
+  id?: string | undefined;
   /** Default `next-turn`. */
-  delivery?: Delivery;
+  delivery?: Delivery | undefined;
   /** The correlation id of the suspension that this replies to. */
-  correlationId?: string;
+  correlationId?: string | undefined;
 }
 export interface SubmitRequest {
   outputs: ToolOutput[];
-  by?: string;
-  groups?: string[];
+  by?: string | undefined;
+  groups?: string[] | undefined;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed answers only. */
-  signature?: string;
+  signature?: string | undefined;
 }
 export interface DecisionRequest {
   /** The id of the call, or of the limit that a person is asked about. */
   toolCallId: string;
   /** Default true. */
-  approved?: boolean;
-  by?: string;
+  approved?: boolean | undefined;
+  by?: string | undefined;
   /** The groups of the decider. The sender is responsible for them, because the thread can't check them (unless decisions are signed). */
-  groups?: string[];
-  reason?: string;
+  groups?: string[] | undefined;
+  reason?: string | undefined;
   /** Replaces the model's arguments; checked against the tool before it takes effect. */
-  arguments?: Record<string, unknown>;
+  arguments?: Record<string, unknown> | undefined;
   /** Calls like this one need no approval from now on, in this thread or in all threads of the agent. */
-  remember?: 'thread' | 'agent';
+  remember?: 'thread' | 'agent' | undefined;
   /** With a refusal: also ends the run. */
-  stop?: boolean;
+  stop?: boolean | undefined;
   /** For a limit: by how much to raise it. Default: the current limit. */
-  more?: number;
+  more?: number | undefined;
   /** The digest of the call, from `pending`. The decision is refused if the waiting call has another digest. */
-  expect?: string;
+  expect?: string | undefined;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */
-  signature?: string;
+  signature?: string | undefined;
 }
 /** Answers the question of a call's tool. */
 export interface AnswerRequest {
   toolCallId: string;
   /** The question's id, from `pending`. The answer is refused if the call asks something else. */
-  questionId?: string;
+  questionId?: string | undefined;
   /** Default `accept`. */
-  action?: AnswerAction;
+  action?: AnswerAction | undefined;
   /** With `accept`: the fields of the form. Checked against the question's schema. */
-  content?: JsonObject;
-  by?: string;
-  groups?: string[];
+  content?: JsonObject | undefined;
+  by?: string | undefined;
+  groups?: string[] | undefined;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed answers only. */
-  signature?: string;
+  signature?: string | undefined;
 }
 /** Settles a call whose outcome is unknown. */
 export interface SettleRequest {
@@ -76,23 +76,23 @@ export interface SettleRequest {
   /** `done`: it was carried out. `not-done`: it was not, and runs again. `failed`: it was not, or only in part, and does not run again. */
   outcome: Settlement;
   /** With `done`: what the tool would have returned. */
-  output?: unknown;
+  output?: unknown | undefined;
   /** With `failed`: what the model is told. Otherwise for the log. */
-  reason?: string;
-  by?: string;
-  groups?: string[];
+  reason?: string | undefined;
+  by?: string | undefined;
+  groups?: string[] | undefined;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */
-  signature?: string;
+  signature?: string | undefined;
 }
 export interface PauseRequest {
-  reason?: string;
-  by?: string;
+  reason?: string | undefined;
+  by?: string | undefined;
 }
 export interface CloseRequest {
   /** Also cancels the active run. */
-  cancel?: boolean;
-  reason?: string;
-  by?: string;
+  cancel?: boolean | undefined;
+  reason?: string | undefined;
+  by?: string | undefined;
 }
 
 export function checkCancel(state: ThreadState, payload: unknown): Checked<CancelRequest> {

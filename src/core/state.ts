@@ -143,14 +143,14 @@ export interface BackgroundCall {
 
 /** Settings of a thread or a run that replace those of its agent. */
 export interface Overrides {
-  model?: ModelChoice;
-  settings?: ModelSettings;
-  limits?: Limits;
-  threadLimits?: Limits;
-  atLimit?: AtLimit;
-  strategy?: ToolStrategy;
+  model?: ModelChoice | undefined;
+  settings?: ModelSettings | undefined;
+  limits?: Limits | undefined;
+  threadLimits?: Limits | undefined;
+  atLimit?: AtLimit | undefined;
+  strategy?: ToolStrategy | undefined;
   /** Tools that are executed outside the worker, in addition to the agent's. */
-  tools?: ExtraTool[];
+  tools?: ExtraTool[] | undefined;
 }
 
 /** A queued message. With `after-run` it begins a run of its own. Its overrides apply to the run that it begins. */

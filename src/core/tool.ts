@@ -13,7 +13,7 @@ export interface ToolSpec {
 /** A tool that came with a thread or a message, and is answered from outside. */
 export interface ExtraTool extends ToolSpec {
   /** Milliseconds after which a call that nobody answered fails. */
-  deadlineMs?: number;
+  deadlineMs?: number | undefined;
 }
 
 /**
@@ -55,8 +55,8 @@ export type ToolStrategy = 'by-effect' | 'sequential' | 'parallel';
 /** Retries of a call whose `execute` threw, for tools that may run again, or of the `compensate` of a `saga`. `maxAttempts` includes the first. Times are in milliseconds. */
 export interface ToolRetry {
   maxAttempts: number;
-  initialMs?: number;
-  maxMs?: number;
+  initialMs?: number | undefined;
+  maxMs?: number | undefined;
 }
 
 /**
@@ -97,18 +97,18 @@ export type DeadlineAction = 'deny' | 'approve' | 'ask-again' | 'cancel' | { esc
 /** How people are asked. By default anyone may answer, one person is enough, and there is no deadline. */
 export interface AskPolicy {
   /** Why people are asked. */
-  reason?: string;
+  reason?: string | undefined;
   /** Who may answer: these users, and members of these groups. */
-  users?: string[];
-  groups?: string[];
+  users?: string[] | undefined;
+  groups?: string[] | undefined;
   /** How many different people must approve. One refusal is enough to refuse. Default 1. */
-  approvers?: number;
+  approvers?: number | undefined;
   /** Milliseconds from the request, and again from each escalation. */
-  deadlineMs?: number;
+  deadlineMs?: number | undefined;
   /** One action per deadline, in order. A last `ask-again` repeats. After the end of the list: `deny`. */
-  onDeadline?: DeadlineAction[];
+  onDeadline?: DeadlineAction[] | undefined;
   /** The calls that need no approval any more after a decision with `remember`. */
-  remember?: PermissionRule[];
+  remember?: PermissionRule[] | undefined;
 }
 
 /**
@@ -134,9 +134,9 @@ export const sandboxModes = ['off', 'auto', 'required'] as const;
  */
 export interface PermissionRule {
   tool: string;
-  prefix?: string[];
-  exact?: true;
-  host?: string;
+  prefix?: string[] | undefined;
+  exact?: true | undefined;
+  host?: string | undefined;
 }
 
 export function isForWholeTool({ prefix, host }: PermissionRule): boolean {
@@ -148,8 +148,8 @@ export interface Suspension {
   /** The id that the reply must contain. */
   correlationId: string;
   /** Milliseconds until the run expires. Default 7 days. */
-  ttlMs?: number;
-  metadata?: JsonObject;
+  ttlMs?: number | undefined;
+  metadata?: JsonObject | undefined;
 }
 
 export interface ToolError {
@@ -201,7 +201,7 @@ export interface ToolOutput {
   toolCallId: string;
   /** The model sees a string or a list of parts as it is, and anything else as JSON. */
   output: unknown;
-  isError?: boolean;
+  isError?: boolean | undefined;
 }
 
 export function isError(outcome: ToolOutcome): boolean {

@@ -7,9 +7,9 @@ export interface CodecEndpointOptions {
   /** The origins of Web UIs whose pages may use the endpoint, such as `http://localhost:8233`. */
   origins: readonly string[];
   /** If set, requests need the header `Authorization: Bearer <token>`. */
-  token?: string;
+  token?: string | undefined;
   /** If set, requests need one of these namespaces in the header `X-Namespace`. */
-  namespaces?: readonly string[];
+  namespaces?: readonly string[] | undefined;
 }
 
 /** The most bytes of a request's body: a page of history may be as large as the server's largest message, and base64 adds a third. */

@@ -8,9 +8,9 @@ import { type KeyProvider, keysFromFile, keysFromText } from './key-provider';
 /** How payloads are written. All of them are read in any case, if the key is known. */
 export interface EncodingOptions {
   /** Compresses payloads of 256 bytes or more. Default: true if there are `keys`. */
-  compression?: boolean;
+  compression?: boolean | undefined;
   /** Encrypts every payload, the texts of failures, and stored outputs. Default: nothing is encrypted. */
-  keys?: KeyProvider;
+  keys?: KeyProvider | undefined;
 }
 
 /** The codecs of clients, workers, replays and codec endpoints: what one of them writes, the others can read. */

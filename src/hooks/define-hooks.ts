@@ -39,21 +39,21 @@ export type HookFailureMode = NonNullable<HookReport['mode']>;
 
 export interface HookDefinition<N extends HookName> {
   /** The hook's name in the log; default `<name>#<position>`, such as `before:llm#1`. */
-  id?: string;
+  id?: string | undefined;
   run: HookFunction<N>;
   /** Timeout in milliseconds, at most 300,000. Default 30,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Default `warn`. */
-  failure?: HookFailureMode;
+  failure?: HookFailureMode | undefined;
 }
 
 export type HookDefinitions = {
-  readonly [N in HookName]?: HookFunction<N> | HookDefinition<N> | readonly (HookFunction<N> | HookDefinition<N>)[];
+  readonly [N in HookName]?: HookFunction<N> | HookDefinition<N> | readonly (HookFunction<N> | HookDefinition<N>)[] | undefined;
 };
 
 export interface HooksOptions {
   /** Whether hooks of one name run concurrently. Default: one after another, in the order given. */
-  parallel?: boolean;
+  parallel?: boolean | undefined;
 }
 
 /** The validated, frozen hooks of an agent. Created only by `defineHooks`. */

@@ -61,9 +61,9 @@ export function createModels(providers: Readonly<Record<string, ModelProvider>>)
 }
 
 export interface VendorOptions {
-  openai?: OpenAiOptions;
-  anthropic?: AnthropicOptions;
-  google?: GoogleOptions;
+  openai?: OpenAiOptions | undefined;
+  anthropic?: AnthropicOptions | undefined;
+  google?: GoogleOptions | undefined;
 }
 
 /** The built-in providers with their options, plus `providers`, which override built-in ones of the same name. */

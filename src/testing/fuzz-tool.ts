@@ -6,13 +6,13 @@ import { confusedArguments, seeded } from './confused-arguments';
 
 export interface FuzzOptions {
   /** Default 200. */
-  calls?: number;
+  calls?: number | undefined;
   /** The same seed makes the same calls. Default 1. */
-  seed?: number;
+  seed?: number | undefined;
   /** `ctx.workspace`. Default: the folder for temporary files. Give the tool an empty folder if it writes. */
-  workspace?: string;
+  workspace?: string | undefined;
   /** What `ctx.resolve` returns, as for a worker. */
-  dependencies?: Dependencies;
+  dependencies?: Dependencies | undefined;
 }
 
 export interface FuzzFinding {

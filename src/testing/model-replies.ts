@@ -1,26 +1,26 @@
 /** A reply of a scripted model server. It is plain data that the functions below build; the server turns it into HTTP. */
-export type Reply = StreamReply | BodyReply | { kind: 'hang'; delayMs?: number };
+export type Reply = StreamReply | BodyReply | { kind: 'hang'; delayMs?: number | undefined };
 
 /** A `text/event-stream` reply, complete or broken in a chosen way. */
 export interface StreamReply {
   kind: 'stream';
-  text?: string;
-  refusal?: string;
-  reasoning?: string;
-  calls?: ScriptedCall[];
+  text?: string | undefined;
+  refusal?: string | undefined;
+  reasoning?: string | undefined;
+  calls?: ScriptedCall[] | undefined;
   /** Replaces everything above: the exact `data:` payloads, in the format of the API. A string is sent unquoted. */
-  events?: unknown[];
+  events?: unknown[] | undefined;
   /** An error after the text, in the middle of the stream. */
-  error?: StreamError;
+  error?: StreamError | undefined;
   /** `finish_reason`; `null` sends none. */
   finish: string | null;
   /** How the stream ends: `done` with `[DONE]`, `close` without it, `cut` with the socket destroyed, `silence` never. */
   end: 'done' | 'close' | 'cut' | 'silence';
   /** Usage to report instead of the estimate; `null` reports none. */
-  usage?: ScriptedUsage | null;
+  usage?: ScriptedUsage | null | undefined;
   /** Sends `chunkSize` characters every `chunkMs`. Default: everything immediately. */
-  pace?: Pace;
-  delayMs?: number;
+  pace?: Pace | undefined;
+  delayMs?: number | undefined;
 }
 
 /** A reply with one body of known length instead of a stream. */
@@ -29,34 +29,34 @@ export interface BodyReply {
   status: number;
   headers: Record<string, string>;
   body: string;
-  delayMs?: number;
+  delayMs?: number | undefined;
 }
 
 /** `args` is sent as JSON; `rawArguments` unchanged, even if it is malformed. Without an `id` one is generated, the same for the same request. */
 export interface ScriptedCall {
   name: string;
-  args?: unknown;
-  rawArguments?: string;
-  id?: string;
+  args?: unknown | undefined;
+  rawArguments?: string | undefined;
+  id?: string | undefined;
 }
 
 export interface ScriptedUsage {
-  promptTokens?: number;
-  cachedTokens?: number;
-  completionTokens?: number;
-  reasoningTokens?: number;
+  promptTokens?: number | undefined;
+  cachedTokens?: number | undefined;
+  completionTokens?: number | undefined;
+  reasoningTokens?: number | undefined;
 }
 
 export interface StreamError {
-  message?: string;
-  code?: string;
-  type?: string;
+  message?: string | undefined;
+  code?: string | undefined;
+  type?: string | undefined;
 }
 
 export interface Pace {
   chunkMs: number;
   /** Characters per chunk. Default 20. */
-  chunkSize?: number;
+  chunkSize?: number | undefined;
 }
 
 /** A final text answer. */
@@ -96,7 +96,12 @@ export function events(list: unknown[], end: StreamReply['end'] = 'done'): Strea
 /** An HTTP error before the stream, in the provider's format: `fail(429, { headers: { 'retry-after': '2' } })`. */
 export function fail(
   status: number,
-  error: { code?: string | null; type?: string; message?: string; headers?: Record<string, string> } = {},
+  error: {
+    code?: string | null | undefined;
+    type?: string | undefined;
+    message?: string | undefined;
+    headers?: Record<string, string> | undefined;
+  } = {},
 ): BodyReply {
   const { headers = {}, message = `scripted failure ${status}`, type = 'scripted_error', code = null } = error;
   return {

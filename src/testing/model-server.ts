@@ -76,7 +76,7 @@ export function byTurn(replies: Reply[]): (request: ScriptRequest) => Reply {
  * Starts a server on loopback with scripted replies and no latency, for tests, demonstrations and measurements. It has OpenAI's Chat Completions and
  * Responses, and Anthropic's Messages: the same script serves all of them.
  */
-export async function startModelServer(script: Script, options: { port?: number } = {}): Promise<ModelServer> {
+export async function startModelServer(script: Script, options: { port?: number | undefined } = {}): Promise<ModelServer> {
   const requests: RecordedRequest[] = [];
   const open = new Set<ServerResponse>();
   const server = createServer((req, res) => {

@@ -15,11 +15,11 @@ export interface Execution {
 export interface Whose {
   client: LonghaulClient;
   /** A list filter of Temporal, such as `ExecutionStatus = 'Running'`. Default: every thread of the namespace, open or closed. */
-  query?: string;
+  query?: string | undefined;
   /** Replays these executions instead of those in Temporal's index, which lags by a moment. */
-  executions?: Iterable<Execution> | AsyncIterable<Execution>;
+  executions?: Iterable<Execution> | AsyncIterable<Execution> | undefined;
   /** The maximum number of histories. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 export interface ReplayThreadsOptions extends ReplayOptions, Whose {}

@@ -17,17 +17,17 @@ import { missingKey } from './missing-key';
 
 export interface ReplayOptions {
   /** A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package, or else one that is built now. */
-  workflowBundle?: { codePath: string } | { code: string };
+  workflowBundle?: { codePath: string } | { code: string } | undefined;
   /** The workers' `encoding`. Default: as the environment defines it. */
-  encoding?: EncodingOptions;
+  encoding?: EncodingOptions | undefined;
   /** The workers' `temporal.dataConverter`, if they have one. */
-  dataConverter?: DataConverter;
+  dataConverter?: DataConverter | undefined;
   /**
    * The folder that diverging histories are written to, created when needed. The files contain everything that users and tools of the thread wrote.
    */
-  keep?: string;
+  keep?: string | undefined;
   /** Called after each history, with the report so far. */
-  onProgress?: (report: ReplayReport) => void;
+  onProgress?: ((report: ReplayReport) => void) | undefined;
 }
 
 export interface ReplayReport {

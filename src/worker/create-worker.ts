@@ -40,83 +40,83 @@ export interface WorkerOptions {
    * The connection to Temporal. You must close it yourself. Default: a connection to the server that the standard Temporal environment variables
    * (TEMPORAL_ADDRESS, …) name, or else localhost:7233.
    */
-  connection?: NativeConnection;
+  connection?: NativeConnection | undefined;
   /** The Temporal namespace. Default: the environment's, or else `default`. */
-  namespace?: string;
+  namespace?: string | undefined;
   /** The task queue to poll. Default: LONGHAUL_TASK_QUEUE, as for clients, or else `longhaul`. */
-  taskQueue?: string;
+  taskQueue?: string | undefined;
   /**
    * Model providers by name, in addition to `openai`, `openai-responses`, `anthropic` and `google` (which take their keys and addresses from the
    * environment), or as a replacement for one of them. With `{ groq: aiSdk(createGroq()) }` you can use the model `groq/llama-3.3-70b`.
    */
-  providers?: Readonly<Record<string, ModelProvider>>;
+  providers?: Readonly<Record<string, ModelProvider>> | undefined;
   /** The models of `createModels`. The worker then has only these, and ignores `providers`. */
-  models?: Models;
+  models?: Models | undefined;
   /** Windows, limits, capabilities and prices of models. Default: the lists of the package, overridden by the file that LONGHAUL_MODELS names. */
-  catalog?: ModelCatalog;
+  catalog?: ModelCatalog | undefined;
   /** Limits of a run. Each applies to agents that do not set that limit themselves. Default: `costUsd` from LLM_COST_LIMIT. */
-  limits?: Limits;
+  limits?: Limits | undefined;
   /** The bus for token deltas and progress. Share it with a client in this process to receive them live. */
-  bus?: StreamBus;
+  bus?: StreamBus | undefined;
   /**
    * The folder that tools work in, created if it does not exist; with `{threadId}` as the name of a folder in the path, one for each thread. Default:
    * LONGHAUL_WORKSPACE, or else the current folder.
    */
-  workspace?: string;
+  workspace?: string | undefined;
   /**
    * Keeps long outputs of tools, large images and files: `folderArtifacts({ path })`, for example. Workers of one task queue must share it. Null:
    * none, so that such outputs are cut for good. Default: the store that LONGHAUL_ARTIFACTS names, or else none.
    */
-  artifacts?: ArtifactStore | null;
+  artifacts?: ArtifactStore | null | undefined;
   /** How long the outputs of a thread are kept after its last one, in milliseconds. Default 30 days. */
-  artifactRetentionMs?: number;
+  artifactRetentionMs?: number | undefined;
   /** Functions that create what tools get through `ctx.resolve(name)`. */
-  dependencies?: Dependencies;
+  dependencies?: Dependencies | undefined;
   /**
    * Checks signatures. With a verifier, decisions, outputs and answers count only with a signature that it accepts, in every run that this worker
    * begins. Give all workers of an agent the same verifier. Default: the people of the file that LONGHAUL_SIGNERS names; without that file anyone
    * may decide, without a signature.
    */
-  verifier?: DecisionVerifier;
+  verifier?: DecisionVerifier | undefined;
   /**
    * How payloads are compressed and encrypted. Give the same keys to all workers and clients of a namespace. Default: as LONGHAUL_ENCRYPTION_KEYS_FILE,
    * LONGHAUL_ENCRYPTION_KEYS and LONGHAUL_COMPRESSION define.
    */
-  encoding?: EncodingOptions;
+  encoding?: EncodingOptions | undefined;
   /** The maximum number of concurrent model and tool calls, which mostly wait. Default 200. */
-  maxConcurrentSteps?: number;
+  maxConcurrentSteps?: number | undefined;
   /** The size of the cache of message text for model calls, in characters. Default 256 million; 0 turns the cache off. */
-  transcriptCacheSize?: number;
+  transcriptCacheSize?: number | undefined;
   /** How long running steps may continue after `shutdown`, in milliseconds, before other workers take them over. Default 10,000. */
-  drainMs?: number;
+  drainMs?: number | undefined;
   /**
    * The time after a worker's death within which another worker takes over its steps, in milliseconds. Default 5,000, at least 3,000. A higher value
    * saves heartbeats, which Temporal Cloud bills: a model call of ten seconds sends 4 of them, and 2 with 8,000. A cancel may take as long to reach a
    * step that runs in another process than its thread.
    */
-  takeoverMs?: number;
+  takeoverMs?: number | undefined;
   /**
    * The interval at which the growing text of an answer is put into heartbeats, in milliseconds, at least 100. Readers in other processes, without a
    * shared bus, then see the text grow. Temporal Cloud bills each heartbeat. Default: LONGHAUL_LIVE_TEXT_MS, or else never.
    */
-  liveTextMs?: number;
+  liveTextMs?: number | undefined;
   /**
    * The size of history after which a thread continues as new, as the thread itself counts it; at least 20 events and 1,000 bytes. Default 2,500
    * events or 4,000,000 bytes, a fraction of what the server allows. Tests lower it.
    */
-  continueAsNewAfter?: { events: number; bytes: number };
+  continueAsNewAfter?: { events: number; bytes: number } | undefined;
   /**
    * The version of this worker's code and agents, for Temporal's worker versioning: the server then decides which threads the worker gets. Default:
    * no version; the worker takes every task on its task queue.
    */
-  deployment?: Deployment;
+  deployment?: Deployment | undefined;
   /**
    * A bundle built ahead of time with Temporal's `bundleWorkflowCode`. Default: the bundle of the package. If you use your own workflow interceptors,
    * failure converter or version of Temporal's SDK, a bundle is built at start instead.
    */
-  workflowBundle?: { codePath: string } | { code: string };
+  workflowBundle?: { codePath: string } | { code: string } | undefined;
   /** Other options of Temporal's worker, at your own risk. They can't override the options that the engine relies on. */
-  temporal?: Partial<TemporalWorkerOptions>;
+  temporal?: Partial<TemporalWorkerOptions> | undefined;
 }
 
 /** Every option, to detect misspelt ones. The compiler rejects missing and unknown ones here. */
@@ -156,7 +156,7 @@ export interface Deployment {
    * `auto-upgrade` (default): threads move to the current version. `pinned`: a thread stays with the version that it began with, also when it
    * continues as new, so workers of that version must run until its threads have ended.
    */
-  behavior?: 'auto-upgrade' | 'pinned';
+  behavior?: 'auto-upgrade' | 'pinned' | undefined;
 }
 
 export interface AgentWorker {

@@ -9,16 +9,16 @@ import { logOptions } from './log';
 
 export interface WorkerProcessOptions {
   /** A module that exports agents. Default: LONGHAUL_AGENTS, or else the built-in coder. */
-  agentsFile?: string;
+  agentsFile?: string | undefined;
   /** What the built-in coder may do without asking. Default: LONGHAUL_MODE, or else `minimal`. */
-  mode?: string;
+  mode?: string | undefined;
   /** Whether commands of the built-in coder run in a sandbox. Default: LONGHAUL_SANDBOX, or else `off`. */
-  sandbox?: string;
+  sandbox?: string | undefined;
   /** Default: LONGHAUL_TASK_QUEUE, or else `longhaul`. */
-  taskQueue?: string;
+  taskQueue?: string | undefined;
   /** Where long outputs are kept if LONGHAUL_ARTIFACTS is not set: the path of a folder, or a `postgres://` or `s3://` URL. Default: nowhere. */
-  artifacts?: string;
-  announce?: (line: string) => void;
+  artifacts?: string | undefined;
+  announce?: ((line: string) => void) | undefined;
 }
 
 /** The time to close what an error has left open: connections, the native half of the worker. */

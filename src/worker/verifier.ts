@@ -8,7 +8,7 @@ export interface SignerKeys {
   /** An Ed25519 public key: PEM, or the base64 of its DER (SPKI), as `longhaul keygen` prints it. Give several while you replace a key. */
   publicKey: string | string[];
   /** The person's groups. */
-  groups?: string[];
+  groups?: string[] | undefined;
 }
 
 /**

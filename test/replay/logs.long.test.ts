@@ -1,5 +1,5 @@
 import type { Thread } from '../../src/client';
-import type { DurableEvent } from '../../src/core/event';
+import { type DurableEvent, isDurable } from '../../src/core/event';
 import { differences, type Logs, readLogs } from '../support/histories';
 import { type Rig, startRig, until } from '../support/rig';
 import { agents, replyTo, representativeRuns } from './representative-runs';
@@ -40,7 +40,7 @@ async function watched(rig: Rig, name: string): Promise<{ thread: Thread; seen: 
       const closed = await isClosed();
       // Ends with each run of a conversation.
       for await (const event of thread.events({ from: seen.length + 1, live: false })) {
-        if ('seq' in event) seen.push(settled(event));
+        if (isDurable(event)) seen.push(settled(event));
       }
       return closed;
     },

@@ -17,7 +17,7 @@ const compilerOptions = {
 };
 
 /** The compiler's output for files of code, by name, in a project that has this package installed. */
-export function compile(files: ReadonlyMap<string, string>): string {
+export function compile(files: ReadonlyMap<string, string>, options: object = {}): string {
   mkdirSync(join(root, '.longhaul'), { recursive: true });
   const folder = mkdtempSync(join(root, '.longhaul/docs-'));
   try {
@@ -25,7 +25,10 @@ export function compile(files: ReadonlyMap<string, string>): string {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), code);
     }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['**/*.ts', '**/*.mts'] }));
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, include: ['**/*.ts', '**/*.mts'] }),
+    );
     execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--project', folder], {
       encoding: 'utf8',
       stdio: 'pipe',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Agent, defineAgent } from '../../src/agents';
 import type { StartOptions, Thread } from '../../src/client';
 import type { LimitName } from '../../src/core/agent';
-import { isTerminal } from '../../src/core/event';
+import { isDurable, isTerminal } from '../../src/core/event';
 import { createModelCatalog } from '../../src/models/catalog/model-catalog';
 import { callTools, fail, hang, type Reply, type StreamReply, say, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
@@ -423,7 +423,7 @@ test('limits of a thread count all its runs, and a run after the limit ends with
   await thread.close();
   await thread.result();
   const told: Awaited<ReturnType<typeof story>> = [];
-  for await (const event of thread.events({ live: false, from: 1 })) if ('seq' in event) told.push(event);
+  for await (const event of thread.events({ live: false, from: 1 })) if (isDurable(event)) told.push(event);
   expect(requestsOf(rig, input)).toHaveLength(3);
   expect(ofType(told, 'thread.run.completed')).toHaveLength(1);
   expect(ofType(told, 'thread.run.incomplete').map(({ data }) => data)).toEqual([

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import type { Thread } from '../../src/client';
-import type { EphemeralEvent } from '../../src/core/event';
+import { type EphemeralEvent, isDurable } from '../../src/core/event';
 import { callTools, fail, finish, refuse, say, slowly, type WireMessage, withUsage } from '../../src/testing/model-server';
 import { defineTool } from '../../src/tools';
 import { answerParts } from '../support/answer-parts';
@@ -159,11 +159,7 @@ test('[A10][A12][A29] deltas arrive on the side channel between the message shel
   expect(events.findIndex((event) => event.type === 'thread.message.delta')).toBeLessThan(
     events.findIndex((event) => event.type === 'thread.message.completed'),
   );
-  expectInvariants(
-    events.filter((event) => 'seq' in event),
-    await thread.messages(),
-    thread.id,
-  );
+  expectInvariants(events.filter(isDurable), await thread.messages(), thread.id);
 });
 
 test('[A139][A141][A149][A158][B10] the model is sent the instructions, the history and new messages, unchanged and in order', async () => {

@@ -1,3 +1,4 @@
+import { isDurable } from '../../core/event';
 import { type FormatOptions, formatOf } from '../views/format-names';
 import { createOutput } from '../views/output';
 import { answerHint } from './answer-hint';
@@ -26,7 +27,7 @@ export async function events(threadId: string, options: FormatOptions & { from: 
     const output = createOutput({ ...common, about });
     for await (const event of thread.events({ from: first, live: false, signal: leaving.signal })) {
       output.event(event);
-      if ('seq' in event && event.seq >= seq) break;
+      if (isDurable(event) && event.seq >= seq) break;
     }
   });
 }

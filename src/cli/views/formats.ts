@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../core/event';
+import { type AgentEvent, isDurable } from '../../core/event';
 import { agentbEvents } from '../../projections/agentb/agentb';
 import { baseagentLines } from '../../projections/baseagent/baseagent';
 import { codeliaNotifications } from '../../projections/codelia/codelia';
@@ -29,7 +29,7 @@ export function createLines(format: Format, { from = 1, ...about }: About & { fr
   let seen = from <= 1;
   return (event) => {
     const lines = projection.push(event);
-    seen ||= 'seq' in event && event.seq >= from;
+    seen ||= isDurable(event) && event.seq >= from;
     return Styled.join(seen ? lines.map((line) => styled`${Styled.json(line)}\n`) : []);
   };
 }

@@ -12,20 +12,20 @@ import { foldParts } from './stream';
 
 export interface AiSdkOptions extends Patience {
   /** Sent with every request, by providers that support headers. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
   /** Keys of the provider, so that they can be removed from every message. Keys of well-known formats are always removed. */
-  secrets?: readonly string[];
+  secrets?: readonly string[] | undefined;
   /** Whether answers are streamed. Default `true`. Set `false` for models that can't stream; the answer then arrives in one piece. */
-  streaming?: boolean;
+  streaming?: boolean | undefined;
   /**
    * Returns the provider options for a reasoning effort. Default: `reasoningEffort` under the provider's name, and for version 4 models the
    * specification's own field.
    */
-  reasoning?: (effort: Effort, model: string) => JsonObject;
+  reasoning?: ((effort: Effort, model: string) => JsonObject) | undefined;
   /** Whether images and files of tool results are sent inside the results, which few vendors accept. Default: in a message after the results. */
-  filesInResults?: boolean;
+  filesInResults?: boolean | undefined;
   /** Whether an answer without a finish reason of the vendor counts as truncated. Default `true`. */
-  needsFinishReason?: boolean;
+  needsFinishReason?: boolean | undefined;
 }
 
 const variables = { key: 'the key that its AI SDK provider was made with', baseUrl: "its provider's baseURL" };

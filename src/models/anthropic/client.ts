@@ -9,15 +9,15 @@ import { foldStream } from './stream';
 
 export interface AnthropicOptions extends Patience {
   /** Required only for Anthropic's own address. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
-  credentials?: ModelCredentials;
+  credentials?: ModelCredentials | undefined;
   /** Default `https://api.anthropic.com`. Any server that speaks the Messages API; without `/v1`. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** Sent with every request, such as `anthropic-beta`. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
   /** Whether to set cache breakpoints, so that the next request reads the common prefix from the cache. Default `true`. */
-  caching?: boolean;
+  caching?: boolean | undefined;
 }
 
 /** The API rejects a lower trigger. */

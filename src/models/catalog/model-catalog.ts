@@ -16,7 +16,7 @@ export interface ModelCatalog {
 
 export interface ModelCatalogOptions {
   /** Keyed by `provider/model`; they override the lists in the package. A string is the path of a JSON file with such an object. */
-  overrides?: string | Readonly<Record<string, ModelOverride>>;
+  overrides?: string | Readonly<Record<string, ModelOverride>> | undefined;
 }
 
 /** Creates the catalog of models. Throws an `Error` that names the file and every invalid entry. */

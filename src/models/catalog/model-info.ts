@@ -2,9 +2,9 @@
 export interface ModelPrices {
   inputPerMillion: number;
   /** Default: `inputPerMillion`. */
-  cachedInputPerMillion?: number;
+  cachedInputPerMillion?: number | undefined;
   /** For input that is written to the provider's cache. Default: `inputPerMillion`. */
-  cacheWritePerMillion?: number;
+  cacheWritePerMillion?: number | undefined;
   outputPerMillion: number;
 }
 
@@ -30,9 +30,9 @@ export interface ModelInfo {
 
 /** Your own facts about a model, which override those of the list, each by itself. Prices are given all together. */
 export interface ModelOverride extends Partial<ModelPrices> {
-  contextWindow?: number;
+  contextWindow?: number | undefined;
   /** The most tokens that a request may have, if that is less than the window. */
-  maxInputTokens?: number;
-  maxOutputTokens?: number;
-  capabilities?: Capabilities;
+  maxInputTokens?: number | undefined;
+  maxOutputTokens?: number | undefined;
+  capabilities?: Capabilities | undefined;
 }

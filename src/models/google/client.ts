@@ -10,13 +10,13 @@ import { foldStream } from './stream';
 
 export interface GoogleOptions extends Patience {
   /** Required only for Google's own address. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
-  credentials?: ModelCredentials;
+  credentials?: ModelCredentials | undefined;
   /** Any server that speaks the Gemini API. Default `https://generativelanguage.googleapis.com`. Without a version, `/v1beta` is added. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** Sent with every request. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
 }
 
 const ownAddress = 'https://generativelanguage.googleapis.com';

@@ -9,15 +9,15 @@ import { foldStream } from './stream';
 
 export interface OpenAiOptions extends Patience {
   /** Required only for OpenAI's own address. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** An access token instead of an API key: `oauth(grant)`, or a function that returns one. It is sent as `Authorization: Bearer`. */
-  credentials?: ModelCredentials;
+  credentials?: ModelCredentials | undefined;
   /** Default `https://api.openai.com/v1`. Any server that speaks Chat Completions; usually ends in `/v1`. */
-  baseUrl?: string;
-  organization?: string;
-  project?: string;
+  baseUrl?: string | undefined;
+  organization?: string | undefined;
+  project?: string | undefined;
   /** Sent with every request. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
 }
 
 const ownAddress = 'https://api.openai.com/v1';

@@ -24,9 +24,9 @@ export interface StreamFold {
 /** How long to wait for data from a provider, in milliseconds. */
 export interface Patience {
   /** Until the response begins. Default 120,000. */
-  firstByteTimeoutMs?: number;
+  firstByteTimeoutMs?: number | undefined;
   /** Between two pieces of an answer. Default 60,000. */
-  idleTimeoutMs?: number;
+  idleTimeoutMs?: number | undefined;
 }
 
 export interface WireCall extends Patience {

@@ -21,7 +21,7 @@ import {
 
 export interface AgentBOptions {
   /** The provider's name for the details of a provider's error. Default: known from the first answer on. */
-  provider?: string;
+  provider?: string | undefined;
 }
 
 /** A projection to AgentB's event stream. */

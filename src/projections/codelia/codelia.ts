@@ -49,7 +49,9 @@ export interface CodeliaCall {
  * A projection to the notifications of codelia's runtime: events numbered from 0 in each run, the run's status, and the remaining context whenever it
  * changes. `diagnostics` adds a notification for each model call.
  */
-export function codeliaNotifications(options: CodeliaOptions & { diagnostics?: boolean } = {}): Projection<CodeliaNotification> {
+export function codeliaNotifications(
+  options: CodeliaOptions & { diagnostics?: boolean | undefined } = {},
+): Projection<CodeliaNotification> {
   const seq = numbering();
   let calls = 0;
   return from(options, (item): CodeliaNotification[] => {

@@ -17,9 +17,9 @@ import { type CodeliaEvent, type CodeliaStatus, providerOf, retryKindOf, usageWo
 
 export interface CodeliaOptions {
   /** `provider/model`, if it is known before the first answer reports it. */
-  model?: string;
+  model?: string | undefined;
   /** The model's context window in tokens. Without it the remaining context is not reported. */
-  contextWindow?: number;
+  contextWindow?: number | undefined;
 }
 
 type Handlers = {

@@ -3,10 +3,10 @@ import type { OneRingError, OneRingItem, OneRingResponse, OneRingToolCall, OneRi
 
 /** Facts about the agent that are not in the log, for `execution:start` and `llm:request`. */
 export interface OneRingConfig {
-  model?: string;
-  instructions?: string;
-  temperature?: number;
-  maxIterations?: number;
+  model?: string | undefined;
+  instructions?: string | undefined;
+  temperature?: number | undefined;
+  maxIterations?: number | undefined;
 }
 
 interface Turn {

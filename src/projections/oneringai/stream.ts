@@ -11,7 +11,7 @@ import { OneRingWriting } from './writing';
  * A projection of the log and its live events to OneRingAI's stream. Without live events each text comes in one piece, and the rest is the same.
  * `model`: the model's name, if it is known before the first answer.
  */
-export function oneringaiStream({ model = '' }: { model?: string } = {}): Projection<OneRingStreamEvent> {
+export function oneringaiStream({ model = '' }: { model?: string | undefined } = {}): Projection<OneRingStreamEvent> {
   const stream = new Stream(model);
   return { push: (event) => stream.push(event) };
 }

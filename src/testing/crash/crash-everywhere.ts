@@ -12,29 +12,29 @@ import { type Stage, setStage } from './stage';
 
 export interface CrashOptions {
   /** The agent that the conversation is with. Default: the only agent of the file. */
-  agent?: string;
+  agent?: string | undefined;
   input: Content;
   /** Other options of the start. */
-  start?: Omit<StartOptions, 'id' | 'taskQueue'>;
+  start?: Omit<StartOptions, 'id' | 'taskQueue'> | undefined;
   /** What people do after the start: approve, answer, send messages. Default: nothing. Every run has the same, so it must not depend on time. */
-  talk?: (thread: Thread) => Promise<unknown>;
+  talk?: ((thread: Thread) => Promise<unknown>) | undefined;
   /** Reads what the tools of a thread did, after its run. `workspace`: the thread's folder. Default: what they noted with `noteEffect`. */
-  effects?: (run: { threadId: string; workspace: string }) => readonly Effect[] | Promise<readonly Effect[]>;
+  effects?: ((run: { threadId: string; workspace: string }) => readonly Effect[] | Promise<readonly Effect[]>) | undefined;
   /** Default: both. */
-  ways?: readonly Way[];
+  ways?: readonly Way[] | undefined;
   /** Takes every k-th point only. Default 1: all of them. */
-  every?: number;
+  every?: number | undefined;
   /** Whether a difference is as it should be, and is to be left out of the report. */
-  accept?: (difference: Difference, run: CrashRun, point: CrashPoint) => boolean;
+  accept?: ((difference: Difference, run: CrashRun, point: CrashPoint) => boolean) | undefined;
   /** Checks more: returns what is wrong with a run, or undefined. */
-  check?: (run: CrashRun, clean: CrashRun, point: CrashPoint) => string | undefined;
+  check?: ((run: CrashRun, clean: CrashRun, point: CrashPoint) => string | undefined) | undefined;
   /** Of a Temporal server. Default: TEMPORAL_ADDRESS, or else a development server is started. */
-  address?: string;
-  namespace?: string;
+  address?: string | undefined;
+  namespace?: string | undefined;
   /** How many runs share the worker process that is killed. 1 separates them completely, and takes many times as long. Default 32. */
-  runsPerWorker?: number;
+  runsPerWorker?: number | undefined;
   /** How long a run may take, in milliseconds. Default 120,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /** Batches of runs under way: while the runs of one wait for a timeout, those of the other work. */

@@ -11,7 +11,7 @@ export interface Effect {
 export interface NotedEffect extends Effect {
   threadId: string;
   /** The idempotency key of the request. Of entries of the same effect with the same key, only the first counts, as with a service that honours keys. */
-  key?: string;
+  key?: string | undefined;
 }
 
 /** Where the processes of `crashEverywhere` say which file their ledger is. A symbol, because the agents' file may load another copy of this module. */

@@ -5,13 +5,13 @@ import { readersLimits } from '../permissions/limited-readers';
 /** Limits of the commands of a tool, on Linux: whole numbers above 0. Default: none. */
 export interface CommandLimits {
   /** The memory that one process allocates, in MiB. Files that it maps and memory that it shares don't count. */
-  memoryMb?: number;
+  memoryMb?: number | undefined;
   /** CPU time of one process, in seconds. */
-  cpuSeconds?: number;
+  cpuSeconds?: number | undefined;
   /** The size of a file that is written, in MiB. */
-  fileMb?: number;
+  fileMb?: number | undefined;
   /** The processes of one command that run at the same time, counted five times a second. */
-  processes?: number;
+  processes?: number | undefined;
 }
 
 export const limitNames = ['memoryMb', 'cpuSeconds', 'fileMb', 'processes'] as const satisfies readonly (keyof CommandLimits)[];

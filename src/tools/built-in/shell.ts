@@ -13,11 +13,11 @@ import { WorkspaceError } from './workspace';
 
 export interface ShellOptions {
   /** Variables for commands, in addition to the default ones (`PATH`, `HOME`, …). No other variable of the worker is passed on. */
-  environment?: Environment;
+  environment?: Environment | undefined;
   /** Who must agree to a command. Default `never`. */
-  approval?: ApprovalRule<ShellArguments>;
+  approval?: ApprovalRule<ShellArguments> | undefined;
   /** Whether commands run in a sandbox. Default `off`. */
-  sandbox?: SandboxMode | SandboxOptions;
+  sandbox?: SandboxMode | SandboxOptions | undefined;
   /** Default: none, besides those of programs that only read. */
   limits?: CommandLimits | undefined;
   /**

@@ -27,7 +27,7 @@ type ApprovalFunction<Args> = (args: Args, ctx: ApprovalContext) => ApprovalAnsw
 /** A policy for approvals. An object that `when` returns is merged over its other fields. */
 export interface ApprovalPolicy<Args> extends AskOptions {
   /** Default `always`. */
-  when?: 'always' | ApprovalFunction<Args>;
+  when?: 'always' | ApprovalFunction<Args> | undefined;
 }
 
 /** A validated approval rule. */

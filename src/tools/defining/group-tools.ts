@@ -17,11 +17,11 @@ export interface GroupOptions {
    * `by-tag`: a group for each tag, and one for tools without a tag. A tool with several tags is in the group of each. `all-in-one`: one group.
    * Default: `by-tag` if a tool has a tag, otherwise `all-in-one`.
    */
-  strategy?: 'by-tag' | 'all-in-one';
+  strategy?: 'by-tag' | 'all-in-one' | undefined;
   /** The order and the descriptions of tags, such as `tags` of `openApiTools`. Tags that no tool has are left out. */
-  tags?: readonly { name: string; description?: string }[];
+  tags?: readonly { name: string; description?: string | undefined }[] | undefined;
   /** The name of the group of all tools. Default `all`. */
-  name?: string;
+  name?: string | undefined;
 }
 
 /** Divides tools into groups. Groups have at least one tool, and every tool is in a group. Throws `TypeError` for invalid arguments. */

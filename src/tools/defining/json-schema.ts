@@ -7,7 +7,7 @@ export interface JsonSchema {
 
 /** Schemas that several tools share: an OpenAPI document, or part of one. */
 export interface SchemaDefinitions {
-  components?: { schemas?: Readonly<Record<string, JsonSchema>> };
+  components?: { schemas?: Readonly<Record<string, JsonSchema>> | undefined } | undefined;
 }
 
 type Refuse = (problem: string) => Error;

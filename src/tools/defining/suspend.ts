@@ -15,11 +15,11 @@ export interface SuspendOptions {
   /** The call's result for the model: text, parts, or anything that JSON can represent. */
   result: unknown;
   /** Identifies the thread for the reply; 1 to 1,000 characters. Default: a random one. */
-  correlationId?: string;
+  correlationId?: string | undefined;
   /** Milliseconds until the run expires. Default 7 days. */
-  ttlMs?: number;
+  ttlMs?: number | undefined;
   /** Data for the sender of the reply; at most 8 KiB of JSON. */
-  metadata?: JsonObject;
+  metadata?: JsonObject | undefined;
 }
 
 /** The return value of `suspend`. */

@@ -58,31 +58,31 @@ export interface ToolDefinition<Input extends InputSchema = z.ZodType> {
   /** A zod object, whose optional fields stay optional for the model; or a JSON Schema whose root is an object. */
   input: Input;
   /** Definitions for a JSON Schema's references to `#/components/schemas/…` or to an `$anchor` there. May be a whole OpenAPI document. */
-  definitions?: SchemaDefinitions;
+  definitions?: SchemaDefinitions | undefined;
   /** What the tool is about, such as `orders`. Agents with many tools find it by these words, and `groupTools` groups by them. At most 20. */
-  tags?: readonly string[];
+  tags?: readonly string[] | undefined;
   /** Whether a call may run again after a crash. Default `once`: it never runs twice. */
-  effect?: Effect;
+  effect?: Effect | undefined;
   /** Default `never`. */
-  approval?: ApprovalRule<Arguments<Input>>;
+  approval?: ApprovalRule<Arguments<Input>> | undefined;
   /** Timeout of one attempt, in milliseconds. Default: the agent's `toolTimeoutMs`, which defaults to 30,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /**
    * Retries after an error; not for `once`. Default: one attempt. For `saga`, of `compensate`: `execute` never runs twice. Default then: 15 attempts,
    * 1 s to 60 s apart.
    */
-  retry?: ToolRetry;
+  retry?: ToolRetry | undefined;
   /** Runs the call in the background: the model continues, and receives the result later in a message. */
-  background?: boolean;
+  background?: boolean | undefined;
   /**
    * What happens if nobody knows whether a call was carried out, for `once`, `verify` and `saga`. Default: the agent's `onUnknown`, which defaults to
    * `tell-model`. `probe-again` needs a probe. A tool with `background` takes only `tell-model` and `probe-again`.
    */
-  onUnknown?: OnUnknown;
+  onUnknown?: OnUnknown | undefined;
   /** For a tool without `execute`: who may answer, and until when. */
-  ask?: AskOptions;
+  ask?: AskOptions | undefined;
   /** For a tool without `execute`: the call is a question to a person. */
-  question?: boolean;
+  question?: boolean | undefined;
   /**
    * Returns the result for the model: text, parts, anything that JSON can represent, or `suspend(…)`. If it throws, the model receives
    * `Error: <message>`; throw `ToolFailure` to choose the message. Without `execute`, the call waits for an output from outside.

@@ -11,7 +11,7 @@ const mark = Symbol.for('longhaul.ToolProvider');
 export interface ToolsWanted {
   threadId: string;
   /** The name of the tool that is about to run. The model called it, so a provider that can't offer it now may say why. */
-  calling?: string;
+  calling?: string | undefined;
 }
 
 /** What a worker offers to a provider. */

@@ -10,11 +10,11 @@ import { isGrant, type TokenGrant } from '../oauth/grant';
 /** What you decide about a tool, instead of the server. */
 export interface McpToolRules {
   /** Default: by the server's annotations. `readOnlyHint` is `pure`, `idempotentHint` is `keyed`; without them `once`. */
-  effect?: PlainEffect;
+  effect?: PlainEffect | undefined;
   /** Default: the server's `approval`. */
-  approval?: ApprovalRule<Record<string, unknown>>;
+  approval?: ApprovalRule<Record<string, unknown>> | undefined;
   /** Default: the server's `timeoutMs`. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 interface McpServerCommon {
@@ -42,23 +42,23 @@ export type McpQuestions = Pick<AskOptions, 'groups' | 'users' | 'deadlineMs' | 
 export interface McpProcess extends McpServerCommon {
   /** The program: a path, or a name that is found in the PATH of the server's environment. It is run without a shell. */
   command: string;
-  args?: readonly string[];
+  args?: readonly string[] | undefined;
   /** Variables, in addition to PATH, HOME, TMPDIR and LANG. Nothing else of the worker's environment is passed on. */
-  environment?: Environment;
+  environment?: Environment | undefined;
   /** The folder in which it runs; relative paths in `command` and `args` begin there. Default: the home folder of the worker's user. */
-  folder?: string;
+  folder?: string | undefined;
 }
 
 /** A server that is reached over streamable HTTP. */
 export interface McpUrl extends McpServerCommon {
   url: string | URL;
   /** What authenticates requests. It stays on the worker. */
-  credentials?: McpCredentials;
+  credentials?: McpCredentials | undefined;
   /**
    * Names the user of a thread. Each user then has a connection, a list of tools and credentials of their own. A thread of which it returns undefined
    * gets no tools of the server. Default: all threads of the worker share one connection.
    */
-  user?: McpUser;
+  user?: McpUser | undefined;
 }
 
 /**

@@ -17,7 +17,7 @@ export function beginAuthorization(options: {
   authorizationUrl: string;
   clientId: string;
   redirectUri: string;
-  scopes?: readonly string[];
+  scopes?: readonly string[] | undefined;
 }): Authorization {
   const codeVerifier = randomBytes(32).toString('base64url');
   const state = randomBytes(16).toString('base64url');
@@ -46,8 +46,8 @@ export async function finishAuthorization(
       redirectUri: string;
       returnedUrl: string;
       /** The scopes that the authorization began with. */
-      scopes?: readonly string[];
-      storage?: TokenStorage;
+      scopes?: readonly string[] | undefined;
+      storage?: TokenStorage | undefined;
     },
 ): Promise<OAuthTokens> {
   const { searchParams } = new URL(options.returnedUrl);

@@ -5,16 +5,16 @@ export interface TokenGrant {
   readonly tokenUrl: string;
   readonly clientId: string;
   /** Unset for a public client. */
-  readonly clientSecret?: string;
+  readonly clientSecret?: string | undefined;
   /** Where the server expects the client's secret. Default `header` (HTTP Basic). */
-  readonly secretIn?: 'header' | 'body';
-  readonly scopes?: readonly string[];
+  readonly secretIn?: 'header' | 'body' | undefined;
+  readonly scopes?: readonly string[] | undefined;
   /** With it, the token is that of the user who authorized the client. */
-  readonly refreshToken?: string;
+  readonly refreshToken?: string | undefined;
   /** Where tokens are kept. Default: in the memory of the process. */
-  readonly storage?: TokenStorage;
+  readonly storage?: TokenStorage | undefined;
   /** Is given each new token, so that a refresh token that replaces the old one can be stored. Not needed with `storage`. */
-  readonly onTokens?: (tokens: OAuthTokens) => void | Promise<void>;
+  readonly onTokens?: ((tokens: OAuthTokens) => void | Promise<void>) | undefined;
 }
 
 /** The place of one user's tokens in a store. */
@@ -23,7 +23,7 @@ export interface TokenStorage {
   /** A name for the OAuth client, such as `github`. Another client needs another name. */
   readonly connector: string;
   /** Who authorized the client. Unset for the tokens of the client itself. */
-  readonly user?: string;
+  readonly user?: string | undefined;
 }
 
 export interface OAuthTokens {

@@ -37,7 +37,7 @@ export function storeProblem(error: unknown): string {
 }
 
 /** The key under which a store has the tokens of a user, or of the client itself: to delete them when the user leaves. */
-export function tokenKey({ connector, user }: { readonly connector: string; readonly user?: string }): string {
+export function tokenKey({ connector, user }: { readonly connector: string; readonly user?: string | undefined }): string {
   if (typeof connector !== 'string' || connector === '') throw new TypeError('OAuth storage: connector is empty; name the OAuth client.');
   if (user !== undefined && (typeof user !== 'string' || user === '')) {
     throw new TypeError(

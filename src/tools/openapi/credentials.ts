@@ -23,7 +23,7 @@ export interface CredentialRequest {
   /** The origin of the server that will get the credential, such as `https://api.example.com`. */
   readonly server: string;
   /** The document's `operationId`; unset for the generic tool. */
-  readonly operation?: string;
+  readonly operation?: string | undefined;
   readonly threadId: string;
   readonly runId: string;
 }

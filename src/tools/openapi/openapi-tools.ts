@@ -15,40 +15,40 @@ export interface OpenApiOptions {
   /** OpenAPI 3, as an object, the path of a JSON or YAML file, or a URL. */
   document: DocumentSource;
   /** The credentials of each request. Without it, requests are sent without any. */
-  credentials?: Credentials;
+  credentials?: Credentials | undefined;
   /** How requests authenticate, instead of what the document says. */
-  auth?: SecurityScheme;
+  auth?: SecurityScheme | undefined;
   /** Only operations that have one of these tags. */
-  tags?: readonly string[];
+  tags?: readonly string[] | undefined;
   /** Only these operations: their ids, or a function. */
-  operations?: readonly string[] | ((operation: ApiOperation) => boolean);
+  operations?: readonly string[] | ((operation: ApiOperation) => boolean) | undefined;
   /** The base URL of all requests, instead of the servers of the document. */
-  server?: string;
+  server?: string | undefined;
   /** Values for the variables of the document's server URLs. */
-  serverVariables?: ServerVariables;
+  serverVariables?: ServerVariables | undefined;
   /** Origins that operations may name as their servers, such as `https://uploads.example.com`, besides those of the document's servers. */
-  allowedOrigins?: readonly string[];
+  allowedOrigins?: readonly string[] | undefined;
   /**
    * Whether there is also a tool for any other request, `http_request`. Default: no. `true`: each of its calls needs approval. A request of it that
    * may amount to an operation with an approval is refused, because the operation's own tool asks the right people.
    */
-  genericTool?: boolean | { approval: ApprovalRule<Record<string, unknown>> };
+  genericTool?: boolean | { approval: ApprovalRule<Record<string, unknown>> } | undefined;
   /** Begins the name of each tool, such as `github_`. */
-  prefix?: string;
+  prefix?: string | undefined;
   /** What differs for an operation from the defaults. */
-  settings?: (operation: ApiOperation) => OperationChoice | undefined;
+  settings?: ((operation: ApiOperation) => OperationChoice | undefined) | undefined;
 }
 
 /** Settings of one operation. */
 export interface OperationChoice {
   /** Default: GET, HEAD, OPTIONS and TRACE `pure`; PUT, DELETE and those that take an idempotency key `keyed`; others `once`. */
-  effect?: PlainEffect;
+  effect?: PlainEffect | undefined;
   /** The header in which the service takes an idempotency key. The call is then `keyed`. */
-  idempotencyHeader?: string;
+  idempotencyHeader?: string | undefined;
   /** Default `never`. */
-  approval?: ApprovalRule<Record<string, unknown>>;
+  approval?: ApprovalRule<Record<string, unknown>> | undefined;
   /** Timeout of one attempt, in milliseconds. Default: the agent's. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /** The operation of a tool. */

@@ -14,10 +14,10 @@ import { send } from './send';
 
 /** What a user sets for an operation. */
 export interface OperationSettings {
-  approval?: Approval;
-  timeoutMs?: number;
-  effect?: PlainEffect;
-  idempotencyHeader?: string;
+  approval?: Approval | undefined;
+  timeoutMs?: number | undefined;
+  effect?: PlainEffect | undefined;
+  idempotencyHeader?: string | undefined;
 }
 
 const maxDescriptionChars = 1_000;

@@ -5,9 +5,9 @@ export type ServerVariables = Readonly<Record<string, string>>;
 
 export interface ServerOptions {
   /** Overrides the servers of the document. */
-  server?: string;
-  serverVariables?: ServerVariables;
-  allowedOrigins?: readonly string[];
+  server?: string | undefined;
+  serverVariables?: ServerVariables | undefined;
+  allowedOrigins?: readonly string[] | undefined;
 }
 
 /**

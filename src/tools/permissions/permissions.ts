@@ -17,22 +17,22 @@ export type { PermissionMode } from '../../core/tool';
  * being told.
  */
 export interface DenyRule extends PermissionRule {
-  stop?: true;
+  stop?: true | undefined;
 }
 
 export interface PermissionOptions {
-  deny?: readonly DenyRule[];
-  allow?: readonly PermissionRule[];
+  deny?: readonly DenyRule[] | undefined;
+  allow?: readonly PermissionRule[] | undefined;
   /** Without a mode, only the rules apply, and the tool's own approval decides about all other calls. */
-  mode?: PermissionMode;
+  mode?: PermissionMode | undefined;
   /**
    * Absolute path of the agent's workspace; default: the folder in which its tools work. If both are set and differ, no call whose effect depends on
    * a folder runs without approval. With a root, commands may name its paths as absolute paths, symbolic links are resolved to detect those that
    * lead out of it, and git may read there.
    */
-  root?: string;
+  root?: string | undefined;
   /** Stores the rules that people remember for the agent. */
-  store?: PermissionStore;
+  store?: PermissionStore | undefined;
 }
 
 /** `undefined`: the tool's own approval decides. With `ask`, the approval request shows the reason. */
@@ -46,15 +46,15 @@ export interface Permissions {
    * if the store must be read; it rejects as `PermissionStore.load` does.
    */
   decide(
-    call: PermissionCall & { rules?: readonly PermissionRule[]; configuredOnly?: true },
+    call: PermissionCall & { rules?: readonly PermissionRule[] | undefined; configuredOnly?: true | undefined },
   ): PermissionDecision | Promise<PermissionDecision>;
   /** The rules that a person may remember for a call; they allow no more than the person saw. Often empty for shell commands. */
   suggest(call: PermissionCall): PermissionRule[];
   /** Says what `decide` decides, and why. */
-  explain(call: PermissionCall & { rules?: readonly PermissionRule[] }): Promise<Explanation>;
+  explain(call: PermissionCall & { rules?: readonly PermissionRule[] | undefined }): Promise<Explanation>;
   /** Returns these permissions for one agent, whose remembered rules are read from the store. Called by `defineAgent`. */
   forAgent(name: string): Permissions;
-  readonly store?: PermissionStore;
+  readonly store?: PermissionStore | undefined;
 }
 
 /** Creates permissions. Throws `TypeError` that names every problem. */

@@ -24,7 +24,7 @@ export interface OpenOptions {
   /** Connects to private and other special addresses, too. */
   mayBePrivate: boolean;
   /** Resolves names. Default: that of the system. */
-  resolve?: typeof lookup;
+  resolve?: typeof lookup | undefined;
 }
 
 /** The host has an address that is not public. */

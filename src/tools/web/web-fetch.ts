@@ -17,11 +17,11 @@ export interface WebFetchOptions {
    * Hosts, as in a URL with the port if it has one (`localhost:3000`), that may have private addresses: loopback, private networks, link-local and
    * other special ones. Default: none.
    */
-  privateHosts?: readonly string[];
+  privateHosts?: readonly string[] | undefined;
   /** Milliseconds for a whole call, with redirects. Default 20,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Who must agree to a call about which the permissions don't decide. Default `always`. */
-  approval?: ApprovalRule<WebFetchArguments>;
+  approval?: ApprovalRule<WebFetchArguments> | undefined;
 }
 
 const maxRedirects = 5;

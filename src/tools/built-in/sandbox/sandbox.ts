@@ -20,15 +20,15 @@ import {
 /** Paths are absolute, or begin with `~/`. Those that do not exist are left out. The most specific path takes precedence. */
 export interface SandboxOptions {
   /** Default `required`. */
-  mode?: SandboxMode;
+  mode?: SandboxMode | undefined;
   /** Lets commands use the network, and so reach everything that the worker can, including Temporal. */
-  network?: boolean;
+  network?: boolean | undefined;
   /** More paths that commands can read, such as `~/.cargo`. In the workspace, paths that they can't change. */
-  readOnly?: readonly string[];
+  readOnly?: readonly string[] | undefined;
   /** More paths that commands can change, such as the repository of a linked worktree. */
-  writable?: readonly string[];
+  writable?: readonly string[] | undefined;
   /** Paths that appear empty, such as secrets in `/etc` or in the workspace. */
-  hidden?: readonly string[];
+  hidden?: readonly string[] | undefined;
 }
 
 /** How a command is started in the sandbox. `handles` are given to it from the number `firstHandle` on. */
