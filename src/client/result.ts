@@ -1,7 +1,7 @@
 import type { Thread } from '../client';
 import type { ThreadResult } from '../contract/thread';
 import { isTerminal, type TerminalEvent } from '../core/event';
-import { wordsOf } from '../core/message';
+import { noUsage, wordsOf } from '../core/message';
 import { unreachable } from '../core/unreachable';
 import { LonghaulError } from './errors';
 import { persist } from './persist';
@@ -14,9 +14,11 @@ export interface ResultOptions {
 
 /** Waits for the terminal event and returns or throws its result. */
 export async function awaitResult(thread: Thread, options: ResultOptions): Promise<ThreadResult> {
-  for (;;) {
-    const result = await resultOf(thread, await endOf(thread, options));
+  for (let before: End | undefined; ; ) {
+    const end = await endOf(thread, options);
+    const result = await resultOf(thread, end, before?.seq === end.seq);
     if (result) return result;
+    before = end;
   }
 }
 
@@ -52,22 +54,23 @@ type End = Extract<TerminalEvent, { type: 'thread.run.completed' | 'thread.run.i
 
 /**
  * The return value of a workflow can be read without a worker. If the thread is open, or was ended from outside, its state is queried. Undefined if
- * the thread has begun another run since, whose numbers it would then have.
+ * the thread has begun another run since, whose numbers it would then have. If the thread's log still ends with `end` the next time (`again`), there
+ * is no such run, and the numbers are taken as they are: a worker of another version may not say of which run they are.
  */
-async function resultOf(thread: Thread, end: End): Promise<ThreadResult | undefined> {
+async function resultOf(thread: Thread, end: End, again: boolean): Promise<ThreadResult | undefined> {
   const returned = await returnedBy(thread);
-  if (returned && returned.runId !== end.runId) return undefined;
+  if (returned && returned.runId !== end.runId && !again) return undefined;
   // The workflow of a closed conversation returns `completed`, however its last run ended.
   if (returned) return end.type === 'thread.run.completed' ? returned : { ...returned, ...outcomeOf(end, returned.output) };
   const last = (await thread.messages()).findLast((m) => m.role === 'assistant');
   const { runId, run, thread: all, runs, spent } = await thread.usage();
-  if (!run || !runId || runId !== end.runId) return undefined;
+  if (runId !== end.runId && !again) return undefined;
   const { turns, costUsd } = spent.thread;
   return {
     ...outcomeOf(end, last?.role === 'assistant' ? wordsOf(last.content).trim() : ''),
-    runId,
+    runId: end.runId ?? '',
     turns: spent.run.turns,
-    usage: run,
+    usage: run ?? noUsage,
     costUsd: spent.run.costUsd,
     thread: { runs, turns, usage: all, costUsd },
   };
