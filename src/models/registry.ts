@@ -22,6 +22,11 @@ export interface Models {
    * prefix is most likely a misspelt provider.
    */
   resolve(name: string): ResolvedModel;
+  /**
+   * Closes each provider that can be closed, once, also if another fails to close; rejects with the first failure. A worker closes the models that
+   * it made from its option `providers`; whoever passes `models` to a worker closes them after it.
+   */
+  close?(): Promise<void>;
 }
 
 const defaultProvider = 'openai';
@@ -29,9 +34,17 @@ const defaultProvider = 'openai';
 /** Shorter names are similar by chance: `zai` is not a misspelt `xai`. */
 const leastChecked = 5;
 
-export function createModels(providers: Readonly<Record<string, ModelProvider>>): Models {
-  const known = new Map(Object.entries(providers));
+/**
+ * Providers by name, as an object or as pairs of name and provider.
+ * @throws TypeError if two pairs have the same name, which one object can't have
+ */
+export function createModels(
+  providers: Readonly<Record<string, ModelProvider>> | Iterable<readonly [name: string, provider: ModelProvider]>,
+): Models {
+  const known = byName(Symbol.iterator in providers ? [...providers] : Object.entries(providers));
+  let closed: Promise<void> | undefined;
   return {
+    close: () => (closed ??= closeAll([...new Set(known.values())])),
     resolve(name) {
       const slash = name.indexOf('/');
       const prefix = slash > 0 ? name.slice(0, slash) : undefined;
@@ -58,6 +71,26 @@ export function createModels(providers: Readonly<Record<string, ModelProvider>>)
       return { provider, model, providerName: named ? name.slice(0, slash) : defaultProvider, family: provider.family?.(model) ?? model };
     },
   };
+}
+
+function byName(pairs: readonly (readonly [string, ModelProvider])[]): Map<string, ModelProvider> {
+  const known = new Map<string, ModelProvider>();
+  for (const [name, provider] of pairs) {
+    if (known.has(name)) {
+      throw new TypeError(`createModels: two providers are named '${name}'; the names are ${listed(pairs)}. Rename or remove one of them.`);
+    }
+    known.set(name, provider);
+  }
+  return known;
+}
+
+function listed(pairs: readonly (readonly [string, ModelProvider])[]): string {
+  return pairs.map(([name]) => `'${name}'`).join(', ');
+}
+
+async function closeAll(providers: readonly ModelProvider[]): Promise<void> {
+  const closed = await Promise.allSettled(providers.map(async (provider) => provider.close?.()));
+  for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 export interface VendorOptions {

@@ -13,6 +13,7 @@ import type { Limits } from '../core/agent';
 import { bounds } from '../core/bounds';
 import { unknownFields } from '../core/closest';
 import { defaultTakeoverMs } from '../core/takeover';
+import { messageOfThrown } from '../core/thrown';
 import { configuredEncoding, type Encoding, type EncodingOptions, startEncoding } from '../encoding/encoding';
 import { createModelCatalog, type ModelCatalog } from '../models/catalog/model-catalog';
 import type { ModelProvider } from '../models/model';
@@ -262,6 +263,9 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
         stopSweeping?.();
         await endTasks();
         await Promise.all(held.map((release) => release()));
+        // The caller closes the models that it passed: other workers may use them.
+        if (!options.models)
+          await models.close?.().catch((error: unknown) => logger.warn(`A model provider was not closed: ${messageOfThrown(error)}`));
         // An error from closing must not hide why the worker failed.
         if (ours) await connection.close().catch(() => undefined);
       }

@@ -43,6 +43,33 @@ test('[A216] a name without a model, or without a provider for it, is a failure 
   expect(() => createModels({ other }).resolve('gpt-5')).toThrow('Registered providers: other');
 });
 
+test('[A216] two providers of one name are an error, also if they are the same', () => {
+  expect(() =>
+    createModels([
+      ['other', other],
+      ['more', other],
+      ['other', other],
+    ]),
+  ).toThrow("two providers are named 'other'; the names are 'other', 'more', 'other'");
+  expect(createModels(new Map([['other', other]])).resolve('other/x').providerName).toBe('other');
+});
+
+test('[A216] closing models closes each provider once, also after one that fails to close', async () => {
+  const closed: string[] = [];
+  const closing = (name: string, fail = false) => ({
+    ...other,
+    close: async () => {
+      closed.push(name);
+      if (fail) throw new Error(`${name} does not close`);
+    },
+  });
+  const first = closing('first', true);
+  const models = createModels({ first, same: first, second: closing('second'), other });
+  await expect(models.close?.()).rejects.toThrow('first does not close');
+  await expect(models.close?.()).rejects.toThrow('first does not close');
+  expect(closed).toEqual(['first', 'second']);
+});
+
 test('the default models use OpenAI', () => {
   expect(defaultModels().resolve('gpt-5').model).toBe('gpt-5');
 });
