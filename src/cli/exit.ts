@@ -28,7 +28,12 @@ export function lineOf(error: unknown, command?: string): string {
   const said = isOurs ? undefined : detailsOf(error);
   const own = isOurs ? asCommand(message, command) : (message ?? String(error));
   const words = said === undefined || own.includes(said) ? (said ?? own) : `${own}: ${said}`;
-  return words.replace(/\s*\n\s*/g, ' ').trim();
+  // Lists in the message become parts of its sentence.
+  return words
+    .replace(/:\s*\n\s*- /g, ': ')
+    .replace(/\s*\n\s*- /g, '; ')
+    .replace(/\s*\n\s*/g, ' ')
+    .trim();
 }
 
 /** A `LonghaulError` begins with the method that was called, and has fields of requests in backticks. */

@@ -4,6 +4,7 @@ import type { FailedAttempt } from '../core/failure';
 import type { Usage } from '../core/message';
 import type { ToolOutcome } from '../core/tool';
 import { unreachable } from '../core/unreachable';
+import type { Waste } from '../core/waste';
 
 type Data<T extends keyof DurableEventData> = DurableEventData[T];
 /** The tool of a call. */
@@ -22,6 +23,8 @@ export type AuditFact =
       costUsd?: number;
       /** Attempts that failed before, each with the wait after it. */
       retries?: FailedAttempt[];
+      /** The cost of attempts that gave no answer, such as one that was lost with its worker. */
+      wasted?: Waste;
       /** The closing answer, at a limit or before a suspension. */
       closing?: true;
       /** The summary of older parts of the transcript. `failed`: why it was not used. */
@@ -202,7 +205,7 @@ function waitedSince(
 type ModelFact = Extract<AuditFact, { kind: 'model' }>;
 
 function modelFact(
-  { model, usage, durationMs, costUsd, attempts }: SpentOnCall,
+  { model, usage, durationMs, costUsd, attempts, wasted }: SpentOnCall,
   { turn }: Seen,
   purpose: Pick<ModelFact, 'closing' | 'compaction' | 'failed'>,
 ): ModelFact {
@@ -214,6 +217,7 @@ function modelFact(
     durationMs,
     ...(costUsd !== undefined && { costUsd }),
     ...(attempts && { retries: attempts }),
+    ...(wasted && { wasted }),
     ...purpose,
   };
 }

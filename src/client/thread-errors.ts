@@ -96,12 +96,19 @@ function keyWords(threadId: string, report: string): string {
 export interface Waiting {
   cause?: unknown;
   failure?: string | undefined;
+  /** The thread has ended: no worker continues it, but a worker must answer what is asked about it. */
+  closed?: boolean;
   /** The request changes the thread, and the server may still deliver it to the next worker. */
   asked?: boolean;
 }
 
 /** The error of a request or a reader for which no worker did anything in time. */
-export function noWorker(threadId: string, what: string, { cause, failure, asked = false }: Waiting = {}): LonghaulError {
+export function noWorker(threadId: string, what: string, { cause, failure, asked = false, closed = false }: Waiting = {}): LonghaulError {
+  if (closed) {
+    const why = failure === undefined ? 'no worker answers' : `no worker is able to answer (${failure})`;
+    const words = `${what}: thread "${threadId}" has ended, and ${why}. Its log can be read without a worker: "longhaul events ${threadId}". For this, start one with "longhaul worker" on the thread's task queue`;
+    return new LonghaulError('no-worker', words, undefined, { cause });
+  }
   const late = asked
     ? `. The request may still be carried out then: repeat it under the same id, or check "longhaul show ${threadId}", before you send another one`
     : '';

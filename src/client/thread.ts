@@ -22,7 +22,7 @@ import { persist, persistForWorker } from './persist';
 import { askWorkflow } from './query';
 import { awaitResult, type ResultOptions } from './result';
 import { signed } from './signer';
-import { whyStuck } from './stuck';
+import { isClosed, whyStuck } from './stuck';
 import { explain, noWorker, passesByItself } from './thread-errors';
 import { type WholeOutput, wholeOutput } from './whole-output';
 
@@ -364,7 +364,9 @@ export class Thread {
     const isUnanswered = codeOf(why) === 'no-worker';
     if (!isUnanswered && grpcCode(error) !== grpc.failedPrecondition) return why;
     const failure = await whyStuck({ client: this.client.temporal, threadId: this.id });
-    return isUnanswered || failure !== undefined ? noWorker(this.id, what, { cause: error, failure, asked }) : why;
+    if (!isUnanswered && failure === undefined) return why;
+    const closed = await isClosed({ client: this.client.temporal, threadId: this.id });
+    return noWorker(this.id, what, { cause: error, failure, asked, closed });
   }
 }
 

@@ -42,6 +42,30 @@ function delta(contentChunk: string, more: Partial<EventData['thread.message.del
 
 const footer = 'gpt · 1.2k tokens in, 34 out · 1.5 s\n';
 
+test('attempts that gave no answer are shown with their cost, before an answer and without one', () => {
+  const wasted = { usage, estimated: true } as const;
+  const words = '↻ attempts without an answer: about 1.2k tokens in, 34 out\n';
+  expect(shown([answer('Hello.', {}, { wasted })])).toBe(`Hello.\n${footer}${words}`);
+  const spent = { usage, model: 'gpt', durationMs: 0, wasted };
+  expect(shown([event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'failed', spent })])).toBe(
+    `↻ the answer is incomplete: the call failed\n${words}`,
+  );
+});
+
+describe('the calls of a run', () => {
+  const started = (toolCallId: string) => event('agent.tool.execution.started', { stepId: 's', toolCallId, name: 'add' });
+  const completed = event('thread.run.completed', { finalMessages: [], output: '', usage, turns: 2 });
+
+  test('count once each, also if one is repeated', () => {
+    const created = event('agent.run.created', { status: 'in_progress', initialMessages: [] });
+    expect(shown([created, started('c1'), started('c1'), started('c2'), completed])).toContain('2 turns · 2 tool calls · 1.2k');
+  });
+
+  test('are not counted if not all of the run is shown', () => {
+    expect(shown([started('c2'), completed])).toContain('2 turns · 1.2k');
+  });
+});
+
 describe('the text of a model', () => {
   test('is printed when it is complete, if nothing of it was streamed', () => {
     expect(shown([answer('Hello there.')])).toBe(`Hello there.\n${footer}`);

@@ -36,6 +36,15 @@ test('a call that needed more than one attempt is reported, and counted with its
   expect(spent({ ...audit(paid), truncated: true })).toEqual(['pay_invoice · 2 calls · 1 failed · 8.2 s']);
 });
 
+test('attempts of a model that gave no answer are reported with their cost', () => {
+  const counted = { inputTokens: 1_200, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 34, reasoningTokens: 0 };
+  const answered: AuditFact = { kind: 'model', turn: 1, model: 'gpt', usage: counted, durationMs: 10 };
+  expect(lines(audit(answered))).toEqual([]);
+  expect(lines(audit({ ...answered, wasted: { usage: counted, estimated: true } }))).toEqual([
+    'lost gpt: attempts without an answer: about 1.2k tokens in, 34 out',
+  ]);
+});
+
 test('a refusal is reported once, with the person; a call that no person refused is reported by its outcome', () => {
   const refused: AuditFact = { kind: 'decided', toolCallId: 'c1', name: 'pay_invoice', approved: false, by: 'dana' };
   const outcome: AuditFact = {

@@ -97,6 +97,14 @@ test('a start needs no worker; a request that needs one reports within its deadl
   expect(ms).toBeLessThan(60_000);
 });
 
+test('a request that a worker must answer says of a thread that has ended that it does not continue', async () => {
+  const thread = await unattended.client.start(agent, scene([say('never said')]));
+  await unattended.client.temporal.workflow.getHandle(thread.id).terminate('by a test');
+  const error = await thrownBy(thread.status());
+  expect(error).toMatchObject({ code: 'no-worker', message: expect.stringMatching(/has ended, and no worker answers.*longhaul events/) });
+  expect((error as Error).message).not.toContain('continues');
+});
+
 test('a thread is found by its id from anywhere, and a reader continues by its seq', async () => {
   const thread = await rig.client.start(agent, scene([say('found')]));
   const told = await story(thread);

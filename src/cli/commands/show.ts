@@ -178,7 +178,7 @@ function summaryOf(messages: readonly Message[]): Styled[] {
 
 function messageLine(message: Message): Styled {
   const text = excerpt(textOf(message.content).trim(), 140);
-  if (message.role === 'user') return styled`${paint.cyan('you')}    ${text}`;
+  if (message.role === 'user') return styled`${message.origin ? paint.dim(message.origin) : paint.cyan('you')}    ${text}`;
   if (message.role === 'tool') return styled`${message.isError ? paint.red('✗') : paint.green('✓')} ${message.name}  ${paint.dim(text)}`;
   const calls = toolCallsOf(message.content).map((call) => styled`${paint.bold(call.name)} ${shortArguments(call.arguments, 60)}`);
   const said = text || refusalOf(message.content);

@@ -2,10 +2,11 @@ import type { AgentEvent, DurableEvent, EventData, PendingCall } from '../../cor
 import type { FailedAttempt } from '../../core/failure';
 import { excerpt } from '../../core/json';
 import { textOf, toolCallsOf, type UserMessage, wordsOf } from '../../core/message';
+import type { Waste } from '../../core/waste';
 import { replyTo, type Shown, shownOfPeople } from './render-people';
 import { type Part, Styled, styled } from './styled';
 import { asItIs, callLine, editCall, line, newViewState, nothing, type ViewOptions, type ViewState, width } from './view-state';
-import { count, duration, preview, usageWords } from './words';
+import { count, duration, preview, usageWords, wasteWords } from './words';
 
 export type { ViewOptions } from './view-state';
 
@@ -29,7 +30,7 @@ const shown: Shown = {
   ...shownOfPeople,
   'agent.run.created': (_, state, { timestamp }) => {
     state.startedAt = Date.parse(timestamp);
-    state.toolCalls = 0;
+    state.began = new Set();
     return nothing;
   },
   'agent.run.step.created': ({ turn }, state) => {
@@ -42,10 +43,10 @@ const shown: Shown = {
       ? nothing
       : line(state, state.options.paint.dim(`a message came in; it is read ${whenRead[delivery]}`)),
   'thread.message.superseded': ({ reason }, state) => line(state, state.options.paint.yellow(`! a message was not taken in: ${reason}`)),
-  'thread.message.incomplete': ({ messageId, reason }, state) => {
+  'thread.message.incomplete': ({ messageId, reason, spent }, state) => {
     state.texts.delete(messageId);
     const why = reason === 'superseded' ? 'aborted for a message that must be read now' : `incomplete: the call ${broken[reason]}`;
-    return line(state, state.options.paint.dim(`↻ the answer is ${why}`));
+    return Styled.join([line(state, state.options.paint.dim(`↻ the answer is ${why}`)), lost(state, spent?.wasted)]);
   },
   'agent.llm.fallback': ({ model, nextModel, code }, state) =>
     line(state, state.options.paint.yellow(`↻ ${model} failed (${code}): ${nextModel} is used for the rest of the run`)),
@@ -82,20 +83,21 @@ const shown: Shown = {
     const what = `↻ ${failureKind}: ${message}. Attempt ${nextAttempt} of ${maxAttempts} in ${duration(delayMs)}${asked}`;
     return line(state, state.options.paint.yellow(what));
   },
-  'thread.message.completed': ({ message, attempts = [], model, usage, durationMs }, state) => {
+  'thread.message.completed': ({ message, attempts = [], model, usage, durationMs, wasted }, state) => {
     const late = attempts.slice(state.retriesShown ?? 0).map((attempt) => line(state, state.options.paint.yellow(pastAttempt(attempt))));
     for (const call of toolCallsOf(message.content)) state.calls.set(call.id, call);
     const text = wordsOf(message.content);
     const rest = text ? upTo(state, message.id, message.attempt, text, true) : nothing;
     state.texts.delete(message.id);
-    return Styled.join([...late, rest, line(state, state.options.paint.dim(footer(model, usage, durationMs)))]);
+    return Styled.join([...late, rest, line(state, state.options.paint.dim(footer(model, usage, durationMs))), lost(state, wasted)]);
   },
   'thread.run.step.tool_call.completed_by_llm': ({ toolCall }, state) => {
     state.calls.set(toolCall.id, toolCall);
     return nothing;
   },
   'agent.tool.execution.started': ({ toolCallId, name }, state) => {
-    state.toolCalls = (state.toolCalls ?? 0) + 1;
+    // A call that is repeated, because its worker was lost or a person answered it, counts once.
+    state.began?.add(toolCallId);
     return line(state, callLine(state, state.options.paint.cyan('▸'), toolCallId, name));
   },
   'agent.tool.progress': ({ toolCallId, message }, state, { timestamp }) => {
@@ -132,7 +134,8 @@ const shown: Shown = {
     line(state, state.options.paint.dim(`the conversation is open again${by ? ` (${by})` : ''}${reason ? `: ${reason}` : ''}`)),
   'thread.run.completed': ({ turns, usage }, state, event) => {
     const { green, dim } = state.options.paint;
-    const facts = [count(turns, 'turn'), count(state.toolCalls ?? 0, 'tool call'), usageWords(usage), took(state, event)].filter(Boolean);
+    const calls = state.began && count(state.began.size, 'tool call');
+    const facts = [count(turns, 'turn'), calls, usageWords(usage), took(state, event)].filter(Boolean);
     return line(state, styled`\n${green('✔ completed')} ${dim(`· ${facts.join(' · ')}`)}`);
   },
   'thread.run.failed': ({ code, message }, state) => line(state, styled`\n${state.options.paint.red(`✖ failed (${code})`)} ${message}`),
@@ -149,6 +152,11 @@ const broken = { failed: 'failed', cancelled: 'was cancelled' };
 function said({ content, origin }: UserMessage, { options: { paint } }: ViewState): Styled {
   const who = origin ? paint.dim(origin) : paint.cyan('you');
   return styled`${who} ${Styled.lines(excerpt(textOf(content), 500))}`;
+}
+
+/** The cost of attempts that gave no answer. */
+function lost(state: ViewState, wasted: Waste | undefined): Styled {
+  return wasted ? line(state, state.options.paint.dim(`↻ ${wasteWords(wasted)}`)) : nothing;
 }
 
 function footer(model: string, usage: Parameters<typeof usageWords>[0], durationMs: number): string {

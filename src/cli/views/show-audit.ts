@@ -6,7 +6,7 @@ import { excerpt } from '../../core/json';
 import { unreachable } from '../../core/unreachable';
 import { rulesWords } from './render-people';
 import { paint, Styled, styled } from './styled';
-import { count, duration, shortArguments, tokens, usageWords } from './words';
+import { count, duration, shortArguments, tokens, usageWords, wasteWords } from './words';
 
 /** Cost and time by model, tool and hook. */
 export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
@@ -101,10 +101,12 @@ export function auditLines({ entries, truncated }: Audit): Styled[] {
 
 function linesOf(entry: AuditEntry): Styled[] {
   if (entry.kind === 'model') {
-    return (entry.retries ?? []).map(({ kind, message, waitMs }) => {
+    const retries = (entry.retries ?? []).map(({ kind, message, waitMs }) => {
       const waited = waitMs === undefined ? '' : `, then waited ${duration(waitMs)}`;
       return styled`${paint.yellow('retry')} ${entry.model}: ${kind}: ${words(message)}${waited}`;
     });
+    const lost = entry.wasted && styled`${paint.yellow('lost')} ${entry.model}: ${wasteWords(entry.wasted)}`;
+    return lost ? [...retries, lost] : retries;
   }
   const line = lineOf(entry);
   return line ? [line] : [];

@@ -8,8 +8,8 @@ export interface Row {
   command?: Part;
 }
 
-/** The maximum width of a column. A longer cell makes only its own row longer. */
-const widest = 40;
+/** The maximum width of a column: names of agents and of most models fit. A longer cell makes only its own row longer. */
+const widest = 64;
 
 /** A table for a terminal with `columns` columns. The last column is not padded. */
 export function table(heading: readonly string[], rows: readonly Row[], columns: number | undefined): Styled {

@@ -22,7 +22,8 @@ export interface ViewState {
   noted: Map<string, { message: string; second: string }>;
   retriesShown?: number;
   startedAt?: number;
-  toolCalls?: number;
+  /** The ids of the run's calls that began. Absent if the run's beginning was not shown. */
+  began?: Set<string>;
   /** The closing text that was already shown. The run's terminal event repeats it. */
   closing?: string;
 }

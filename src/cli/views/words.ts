@@ -1,6 +1,7 @@
 import { excerpt, isObject, parseObject } from '../../core/json';
 import type { Usage } from '../../core/message';
 import { printable, printableLine, withoutSequences } from '../../core/printable';
+import type { Waste } from '../../core/waste';
 
 /** `840 ms`, `3.2 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
@@ -35,6 +36,11 @@ export function tokens(n: number): string {
 export function usageWords({ inputTokens, cachedInputTokens, outputTokens }: Usage): string {
   const cached = cachedInputTokens > 0 ? ` (${tokens(cachedInputTokens)} cached)` : '';
   return `${tokens(inputTokens)} tokens in${cached}, ${tokens(outputTokens)} out`;
+}
+
+/** `attempts without an answer: about 1.2k tokens in, 34 out`. */
+export function wasteWords({ usage, estimated }: Waste): string {
+  return `attempts without an answer: ${estimated ? 'about ' : ''}${usageWords(usage)}`;
 }
 
 /** `12 B`, `34.5 kB`, `1.20 MB`. */
