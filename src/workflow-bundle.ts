@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -93,6 +94,12 @@ export async function withEncodedFailures(bundle: { codePath: string } | { code:
   const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath, 'utf8');
   // On the first line, so that the source map still applies.
   return { code: `globalThis.${encodeFailures} = true; ${code}` };
+}
+
+/** Identifies the workflow code. The history of a turn names it six times, so it is short: the SDK's own id has 92 characters. */
+export async function buildIdOf(bundle: { codePath: string } | { code: string }): Promise<string> {
+  const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath);
+  return `longhaul+${createHash('sha256').update(code).digest('hex').slice(0, 16)}`;
 }
 
 function converterPaths(): { payloadConverterPath: string; failureConverterPath: string } {

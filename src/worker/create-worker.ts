@@ -24,7 +24,7 @@ import { createOutputTools } from '../tools/built-in/output-tools';
 import { backgroundTasks } from '../tools/built-in/tasks/tasks';
 import { fixedPart, problemOfWorkspacePath } from '../tools/built-in/thread-workspace';
 import type { Dependencies } from '../tools/defining/define-tool';
-import { dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
+import { buildIdOf, dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
 import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts';
 import { checkDependencies, checkProviders } from './check-exports';
 import { compactionWarnings } from './compaction-warnings';
@@ -280,24 +280,30 @@ async function workflowCode({ workflowBundle, temporal }: WorkerOptions, { encry
   const { failureConverterPath } = temporal?.dataConverter ?? {};
   const isOurs = workflowModules.length === 0 && failureConverterPath === undefined;
   const bundle = workflowBundle ?? (isOurs ? packagedBundle() : undefined);
-  if (bundle) return { workflowBundle: encrypts ? await withEncodedFailures(bundle) : bundle };
+  if (bundle) return ahead(encrypts ? await withEncodedFailures(bundle) : bundle, temporal);
   const { workflowInterceptorModules = [], ...built } = workflowBundleOptions();
   const { workflowsPath, preloadModules, webpackConfigHook } = built;
   const modules = [...workflowInterceptorModules, ...workflowModules];
   if (encrypts) {
     const own = failureConverterPath === undefined ? {} : { failureConverterPath };
     const { logger } = Runtime.instance();
-    return {
-      workflowBundle: await withEncodedFailures(
-        await bundleWorkflowCode({ ...built, ...own, workflowInterceptorModules: modules, logger }),
-      ),
-    };
+    return ahead(
+      await withEncodedFailures(await bundleWorkflowCode({ ...built, ...own, workflowInterceptorModules: modules, logger })),
+      temporal,
+    );
   }
   return {
     workflowsPath,
     bundlerOptions: { preloadModules, webpackConfigHook },
     interceptors: { ...temporal?.interceptors, workflowModules: modules },
   };
+}
+
+async function ahead(
+  workflowBundle: NonNullable<WorkerOptions['workflowBundle']>,
+  temporal: WorkerOptions['temporal'],
+): Promise<Partial<TemporalWorkerOptions>> {
+  return { workflowBundle, buildId: temporal?.buildId ?? (await buildIdOf(workflowBundle)) };
 }
 
 const longestMs = 24 * 60 * 60 * 1_000;

@@ -98,8 +98,10 @@ test('a start needs no worker; a request that needs one reports within its deadl
 });
 
 test('a request that a worker must answer says of a thread that has ended that it does not continue', async () => {
-  const thread = await unattended.client.start(agent, scene([say('never said')]));
-  await unattended.client.temporal.workflow.getHandle(thread.id).terminate('by a test');
+  const lone = await startRig({ script, agents: [agent], client: { requestTimeoutMs: 2_000 } });
+  const thread = await lone.client.start(agent, scene([say('the end')]));
+  await thread.result();
+  await lone.workers[0]?.stop();
   const error = await thrownBy(thread.status());
   expect(error).toMatchObject({ code: 'no-worker', message: expect.stringMatching(/has ended, and no worker answers.*longhaul events/) });
   expect((error as Error).message).not.toContain('continues');
