@@ -42,7 +42,7 @@ describe('a file of permission rules', () => {
     await writeFile(file, '{}', { mode: 0o666 });
     await store.add('coder', [pay]);
     expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600');
-    expect(await readdir(join(file, '..'))).toEqual(['permissions.json']);
+    expect(await readdir(join(file, '..'))).toEqual(['.permissions.json.locks', 'permissions.json']);
   });
 
   test('loses nothing when many processes write concurrently, through several stores, and readers never see an incomplete file', async () => {
@@ -85,11 +85,12 @@ describe('a file of permission rules', () => {
 
   test('is written although a process died while it held the lock', async () => {
     const { file, store } = await newFile();
-    await mkdir(join(file, '..'));
-    await writeFile(join(file, '..', '.permissions.json.lock'), '');
+    const locks = join(file, '..', '.permissions.json.locks');
+    await mkdir(locks, { recursive: true });
+    await writeFile(join(locks, '1'), '');
     await store.add('coder', [pay]);
     expect(await store.load('coder')).toEqual([pay]);
-    expect(await readdir(join(file, '..'))).toEqual(['permissions.json']);
+    expect(await readdir(locks)).toEqual(['2']);
   }, 30_000);
 
   test.each([

@@ -4,7 +4,8 @@ import { open, unlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isObject, parseObject } from '../../core/json';
 import type { KeyProvider } from '../../encoding/key-provider';
-import { lockFile, replacePrivateFile } from '../built-in/private-file';
+import { lockFile } from '../built-in/file-lock';
+import { replacePrivateFile } from '../built-in/private-file';
 import { codeOf } from '../built-in/workspace';
 import { type StoredTokens, type TokenStore, TokenStoreError } from './token-store';
 

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isObject } from '../../core/json';
 import type { PermissionRule } from '../../core/tool';
-import { lockFile, replacePrivateFile } from '../built-in/private-file';
+import { lockFile } from '../built-in/file-lock';
+import { replacePrivateFile } from '../built-in/private-file';
 import { codeOf } from '../built-in/workspace';
 import { isSameRule, problemOfRule, withoutDoubles } from './permission-rules';
 
@@ -24,8 +25,8 @@ const writing = new Map<string, Promise<unknown>>();
 /**
  * Stores rules in a JSON file, `{ "<agent>": [rule, …] }`, that only its owner can read. Each operation reads the file again, and each write
  * replaces the whole file, so that a reader sees either the old or the new rules. Writers wait for each other, also those of other processes: they hold
- * the file `.<name>.lock` next to it. A lock that a dead process left is removed after 5 s; a writer that was frozen for longer than that can undo what
- * others wrote meanwhile.
+ * the lock in the folder `.<name>.locks` next to it. The lock of a dead process ends after 5 s; a writer that was frozen for longer than that can undo
+ * what others wrote meanwhile.
  */
 export function filePermissionStore(path: string): PermissionStore {
   if (typeof path !== 'string' || path.trim() === '') throw new TypeError('filePermissionStore: give the path of a file.');
