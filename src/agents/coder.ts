@@ -8,7 +8,7 @@ import { grepFiles } from '../tools/built-in/grep';
 import { listDir } from '../tools/built-in/list-dir';
 import { readFile } from '../tools/built-in/read-file';
 import type { SandboxOptions } from '../tools/built-in/sandbox/sandbox';
-import type { ShellArguments } from '../tools/built-in/shell';
+import type { ShellArguments, ShellOutput } from '../tools/built-in/shell';
 import type { Environment } from '../tools/built-in/shell-environment';
 import { createShellTools } from '../tools/built-in/tasks/shell-tools';
 import { updatePlan } from '../tools/built-in/update-plan';
@@ -34,6 +34,8 @@ export interface CoderOptions {
   shellApproval?: ApprovalRule<ShellArguments> | undefined;
   /** Whether its commands run in a sandbox. Default `off`. */
   sandbox?: SandboxMode | SandboxOptions | undefined;
+  /** How the model sees the result of a command: as text (the default), or as JSON with its state, exit code, duration and output. */
+  shellOutput?: ShellOutput | undefined;
   /** Limits of its commands. Default: none, besides those of programs that only read. */
   commandLimits?: CommandLimits | undefined;
   /**
@@ -57,7 +59,7 @@ When it is done, say in a few sentences what you changed, how you checked it, an
 
 /** Creates the built-in agent `coder`, which reads, writes and runs commands in one folder, with approval unless `permissions` allow a call. */
 export function createCoder(options: CoderOptions = {}): Agent {
-  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, sandbox, commandLimits } = options;
+  const { workspace, model = 'openai/gpt-5', settings, limits, environment, shellApproval, sandbox, commandLimits, shellOutput } = options;
   const { permissions = createPermissions({ mode: 'minimal' }) } = options;
   return defineAgent({
     name: 'coder',
@@ -65,7 +67,7 @@ export function createCoder(options: CoderOptions = {}): Agent {
     instructions: async ({ workspace: folder, toolCalls }) =>
       [instructions, await projectInstructions(folder, { toolCalls }), await skillInstructions(folder)].filter(Boolean).join('\n\n'),
     tools: [
-      ...createShellTools({ environment, approval: shellApproval, sandbox, limits: commandLimits }),
+      ...createShellTools({ environment, approval: shellApproval, sandbox, limits: commandLimits, output: shellOutput }),
       readFile,
       writeFile,
       editFile,

@@ -430,6 +430,13 @@ describe('the coder', () => {
     expect(await use('list_dir', { path: 'src' })).toBe('sum.js');
   });
 
+  test('shows the results of commands as JSON if configured', async () => {
+    const workspace = await newFolder();
+    const { toolbox } = createCoder({ workspace, shellOutput: 'json' });
+    const { outcome } = await toolbox.execute(callOf('shell', { command: 'echo hello; exit 3' }), hostWith({ workspace }));
+    expect(JSON.parse(String(outcome.content))).toMatchObject({ exit_code: 3 });
+  });
+
   test('asks before a command if configured', async () => {
     const { toolbox } = createCoder({ shellApproval: ({ command }) => command.startsWith('git push') && 'it publishes' });
     expect(await toolbox.judge(callOf('shell', { command: 'git push' }))).toMatchObject({ approval: { reason: 'it publishes' } });

@@ -287,8 +287,9 @@ describe('the question of a call', () => {
   test('is answered field by field, each until it fits', async () => {
     const { approvals, answer, sees, told } = scene(asked);
     await approvals.offer([asked]);
-    await sees('? shop<U+001B>[2J asks: How many? (deploy)\n    │ yes: forged\n    - seats (a whole number, at most 9, required)\n');
+    await sees('? shop<U+001B>[2J asks: How many? (deploy)\n    │ yes: forged\n    4 fields: seats, place, extras, insured\n');
     await answer('[a]nswer, [d]ecline, [c]ancel', 'a');
+    await sees('- seats (a whole number, at most 9, required)\n');
     await answer('Your answer: ', '');
     await answer(/must be a number[\s\S]*Your answer: /, '10');
     await answer(/must be at most 9[\s\S]*Your answer: /, '2');

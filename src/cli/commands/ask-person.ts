@@ -2,12 +2,13 @@ import type { Thread } from '../../client';
 import { limitNames } from '../../core/agent';
 import { argumentLines, type Room } from '../../core/argument-lines';
 import type { PendingCall } from '../../core/event';
-import { parseObject } from '../../core/json';
+import { excerpt, parseObject } from '../../core/json';
+import { printableLine } from '../../core/printable';
 import { questionLines } from '../../core/question-lines';
 import { lineOf } from '../exit';
 import { choices, optionsOf, type Question, questionOf, rulesOf, rulesWords, whomWords } from '../views/render-people';
 import { type Part, paint, Styled, styled } from '../views/styled';
-import { minute } from '../views/words';
+import { count, minute } from '../views/words';
 import { type Approvals, hasVoted, isFor, stillPending } from './approvals';
 import { askForm } from './ask-form';
 import { NoAnswer, type Prompt } from './prompt';
@@ -241,14 +242,19 @@ function introductionTo(call: PendingCall): Styled {
   switch (call.kind) {
     case 'question':
       return asked(questionOf(call, room), whom);
-    case 'tool-question':
+    case 'tool-question': {
+      // The fields are printed one by one when they are asked for.
+      const { schema, ...question } = call.question ?? { id: '', from: call.name, message: '' };
+      const fields = Object.keys(schema?.properties ?? {});
+      const form = fields.length > 0 ? [`${count(fields.length, 'field')}: ${excerpt(printableLine(fields.join(', ')), 200)}`] : [];
       return Styled.join(
-        questionLines(call.question ?? { id: '', from: call.name, message: '' }).map((row, i) =>
+        [...questionLines(question), ...form].map((row, i) =>
           i === 0
             ? styled`${paint.yellow(row)} ${paint.dim(`(${[call.name, about].filter(Boolean).join(' · ')})`)}\n`
             : styled`    ${Styled.lines(row)}\n`,
         ),
       );
+    }
     case 'limit':
       return styled`${paint.yellow(`? ${call.reason ?? `The limit of ${call.name} is reached.`}`)}\n`;
     case 'reply':
