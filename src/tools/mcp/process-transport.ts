@@ -39,6 +39,7 @@ export class ProcessTransport implements EndableTransport {
   readonly #lines = new Lines(bounds.mcpMessageBytes, bounds.mcpMessageValues);
   readonly #others = new Rate(bounds.mcpMessages);
   #child: ChildProcess | undefined;
+  #heard = false;
   #ended: Promise<void> = Promise.resolve();
   readonly #said: LastText;
   #how = '';
@@ -80,11 +81,18 @@ export class ProcessTransport implements EndableTransport {
           ended();
         });
         child.once('exit', (code, signal) => {
-          this.#how = `it ended with ${signal ?? `exit code ${code}`}`;
+          this.#how = this.#neverBegan(code) ?? `it ended with ${signal ?? `exit code ${code}`}`;
           void this.#endAll(child).then(ended);
         });
       });
     });
+  }
+
+  /** A shell that can't replace itself by the command ends with these codes. */
+  #neverBegan(code: number | null): string | undefined {
+    if (this.#heard || (code !== 127 && code !== 126)) return undefined;
+    const why = code === 127 ? 'was not found: install it, or give its full path' : "can't be run: is it executable?";
+    return `its command ${JSON.stringify(this.server.command)} ${why}`;
   }
 
   send(message: JSONRPCMessage): Promise<void> {
@@ -116,6 +124,7 @@ export class ProcessTransport implements EndableTransport {
   }
 
   #take(chunk: Buffer): void {
+    this.#heard = true;
     const lines = this.#lines.add(chunk);
     if (!lines) return this.onExcess(`it sent a message of more than ${bounds.mcpMessageBytes} bytes or ${bounds.mcpMessageValues} values`);
     for (const line of lines) {

@@ -67,6 +67,15 @@ test('a server that ends shows the end of its errors, without its variables', as
   expect(words).not.toMatch(/[A-Z]\d[a-z]\d/);
 });
 
+test('a server whose command is missing, or is not executable, says so, and what to do', async () => {
+  const folder = await newFolder();
+  const { told } = mcpHost({ missing: { command: 'no-such-mcp-server' }, folder: { command: folder } });
+  expect(await told('missing__connect')).toMatch(
+    /its command "no-such-mcp-server" was not found: install it, or give its full path.*no-such-mcp-server/,
+  );
+  expect(await told('folder__connect')).toContain(`its command ${JSON.stringify(folder)} can't be run: is it executable?`);
+});
+
 test('a server that dies during a call fails the call, and the next call starts it again', async () => {
   const { call, told } = mcpHost({ own: script('server.mjs') });
   const first = await told('own__pid');
