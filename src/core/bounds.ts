@@ -76,6 +76,8 @@ export const bounds = {
 
   /** Questions that one call may ask people, the message and the form of one, and the address that a person is to visit. */
   callQuestions: 20,
+  /** Answers of a call that its server leaves unused, because it asks in other words in each attempt. */
+  callUnusedAnswers: 5,
   questionChars: 2_000,
   questionSchemaChars: 8_000,
   questionUrlChars: 2_000,

@@ -58,6 +58,11 @@ export class CallQuestions {
     const [known] = at === -1 ? [] : this.#left.splice(at, 1);
     if (known) return { action: known.action, ...(known.content && { content: known.content as Record<string, string> }) };
     if (this.answers.length >= bounds.callQuestions) return this.#refuse(`a call may ask people at most ${bounds.callQuestions} questions`);
+    if (this.#left.length >= bounds.callUnusedAnswers) {
+      return this.#refuse(
+        `people have answered ${this.#left.length} questions of this call that the server does not ask again. When a call runs again, its server must ask the same, word for word: leave times and random numbers out of questions`,
+      );
+    }
     this.#end(new CallQuestion({ ...question, id, from: this.server }));
     return new Promise(() => undefined);
   }

@@ -72,6 +72,9 @@ function askingServer() {
   add('endless', reads, {}, async (_, ask) => {
     for (let n = 1; ; n++) await ask({ ...confirm, message: `Really, ${n}?` });
   });
+  add('clock', reads, {}, async (_, ask) =>
+    text(JSON.stringify(await ask({ ...confirm, message: `Now, at ${process.hrtime.bigint()}?` }))),
+  );
   add('who', reads, { name: z.string() }, async ({ name }, ask) =>
     text(`${name}: ${JSON.stringify(await ask({ ...confirm, message: `Is it ${name}?` }))}`),
   );

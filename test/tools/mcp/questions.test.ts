@@ -191,6 +191,18 @@ test('a call may ask 20 questions', async () => {
   expect(last.outcome.content).toContain('a call may ask people at most 20 questions');
 });
 
+test('a server that asks in other words in each attempt asks nobody after five answers', async () => {
+  const { call } = mcpHost({ own: askingOverStdio(true).server });
+  const answers: QuestionAnswer[] = [];
+  let last = await call('own__clock', {}, { answers });
+  while (last.outcome.asks && answers.length < 30) {
+    answers.push(accept(last.outcome.asks, { yes: true }));
+    last = await call('own__clock', {}, { answers });
+  }
+  expect(answers).toHaveLength(5);
+  expect(last.outcome.content).toContain('people have answered 5 questions of this call that the server does not ask again');
+});
+
 test('options for questions that can not work are refused when the tools are made', () => {
   const problem = (questions: unknown) => {
     const { server } = askingOverStdio(true);
