@@ -1,6 +1,7 @@
-import { mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
+import { link, mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createCoder } from '../../src/agents/coder';
+import { readFile } from '../../src/tools/built-in/read-file';
 import { projectInstructions } from '../../src/tools/project/agents-md';
 import { findSkills } from '../../src/tools/project/skill-files';
 import { loadSkill, searchSkills, skillInstructions } from '../../src/tools/project/skills';
@@ -62,6 +63,13 @@ describe('AGENTS.md', () => {
     expect(text).toContain('[... 36000 more characters of this file ...]');
     expect(text.length).toBeLessThan(66_000);
     expect(text.match(/<project_instructions/g)).toHaveLength(2);
+  });
+
+  test('a file with several names is one of the repository, as it is for read_file', async () => {
+    const { root } = await repository({ 'docs/agents.txt': 'Under two names.' });
+    await link(join(root, 'docs/agents.txt'), join(root, 'AGENTS.md'));
+    expect(await projectInstructions(root)).toContain('Under two names.');
+    expect(await told(readFile, { path: 'AGENTS.md' }, { workspace: root })).toContain('Under two names.');
   });
 });
 
