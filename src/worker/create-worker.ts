@@ -8,6 +8,7 @@ import type { Agent } from '../agents/define-agent';
 import { createAgents } from '../agents/registry';
 import type { ArtifactStore } from '../artifacts';
 import { readConfig } from '../config';
+import type { Activities } from '../contract/activities';
 import { defaultTaskQueue } from '../contract/thread';
 import type { Limits } from '../core/agent';
 import { bounds } from '../core/bounds';
@@ -22,6 +23,7 @@ import { inProcessBus, type StreamBus } from '../stream/stream-bus';
 import { makeWorkspace } from '../tools/built-in/open-workspace';
 import { createOutputTools } from '../tools/built-in/output-tools';
 import { backgroundTasks } from '../tools/built-in/tasks/tasks';
+import { threadOf, withinNamespace } from '../tools/built-in/tasks/thread-key';
 import { fixedPart, problemOfWorkspacePath } from '../tools/built-in/thread-workspace';
 import type { Dependencies } from '../tools/defining/define-tool';
 import { buildIdOf, dataConverter, packagedBundle, withEncodedFailures, workflowBundleOptions } from '../workflow-bundle';
@@ -29,7 +31,7 @@ import { defaultRetentionMs, sweepArtifacts, workerArtifacts } from './artifacts
 import { checkDependencies, checkProviders } from './check-exports';
 import { compactionWarnings } from './compaction-warnings';
 import { statusWords } from './log';
-import { isThreadOpen } from './open-threads';
+import { isThreadOpen, namespaceIdOf } from './open-threads';
 import { runToEnd } from './run-to-end';
 import { sandboxesOf } from './sandboxes';
 import { verifierOf } from './verifier';
@@ -201,6 +203,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const workspace = resolve(wanted);
   await makeWorkspace(fixedPart(workspace));
   const { connection, namespace, ours } = await connect(options);
+  const namespaceId = await namespaceIdOf(connection, namespace);
   const { registered, why } = await registerSearchAttributes(connection, namespace);
   const models = options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers);
   const activities = createActivities({
@@ -228,7 +231,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     connection,
     namespace,
     taskQueue,
-    activities: { ...activities },
+    activities: withinItsNamespace(activities, namespaceId),
     ...(await workflowCode(options, encoding)),
     dataConverter: dataConverter(encoding, options.temporal?.dataConverter),
     // After a worker is killed, its threads wait this long before another worker takes them.
@@ -256,7 +259,10 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
       const held = options.agents.flatMap(({ providers }) =>
         providers.map((provider) => provider.hold({ warn: (text) => logger.warn(text) })),
       );
-      const endTasks = backgroundTasks.hold((threadId) => isThreadOpen(connection, namespace, threadId));
+      const endTasks = backgroundTasks.hold(
+        (key) => isThreadOpen(connection, namespace, threadOf(key, namespaceId) ?? key),
+        (key) => threadOf(key, namespaceId) !== undefined,
+      );
       try {
         await runToEnd(worker);
       } finally {
@@ -272,6 +278,11 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     },
     shutdown: () => worker.shutdown(),
   };
+}
+
+function withinItsNamespace(activities: Activities, namespaceId: string): Record<string, (...args: never[]) => unknown> {
+  const entries = Object.entries(activities) as [string, (...args: never[]) => unknown][];
+  return Object.fromEntries(entries.map(([name, run]) => [name, (...args: never[]) => withinNamespace(namespaceId, () => run(...args))]));
 }
 
 /** The options for a bundle that was built ahead of time, or for one that the SDK builds at start. */

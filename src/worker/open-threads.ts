@@ -15,3 +15,12 @@ export async function isThreadOpen(connection: NativeConnection, namespace: stri
     throw error;
   }
 }
+
+/**
+ * The id that the server gave the namespace: another server has another one for a namespace of the same name. The name, if the worker may not ask; if
+ * there is no such namespace, the worker finds out when it starts.
+ */
+export async function namespaceIdOf(connection: NativeConnection, namespace: string): Promise<string> {
+  const found = await connection.workflowService.describeNamespace({ namespace }).catch(() => undefined);
+  return found?.namespaceInfo?.id || namespace;
+}

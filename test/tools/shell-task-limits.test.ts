@@ -66,6 +66,18 @@ test('of thirty commands that are started at the same time, ten run', async () =
   expect(running((await call('shell_task', {})).text)).toBe(10);
 });
 
+(process.platform === 'linux' ? test : test.skip)(
+  'programs that only read share their memory among all commands that a thread may have in the background, and say so at the limit',
+  async () => {
+    const id = await start('cat /proc/self/limits');
+    expect((await call('shell_task', { id, wait: 60 })).text).toMatch(/Max data size +106954752 /);
+    const hungry = await start("echo x | sed -E 's/(x{1,32000}){1,32000}/y/'");
+    expect((await call('shell_task', { id: hungry, wait: 60 })).text).toMatch(
+      /"limit":"a program may have reached its limit of memory.* 102 MiB/,
+    );
+  },
+);
+
 test('a command whose record can not be written is not started', async () => {
   jest.spyOn(TaskFolder.prototype, 'add').mockRejectedValue(new Error('ENOSPC: no space left on device, write'));
   const { status, text } = await call('shell', { command: 'echo paid >> effects; sleep 100', background: true });

@@ -4,6 +4,7 @@ import { defineAgent } from '../../src/agents';
 import { callTools, type ScriptRequest, say } from '../../src/testing/model-server';
 import { createShellTools } from '../../src/tools';
 import { type Rig, startRig, until } from '../support/rig';
+import { startServer } from '../support/temporal';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { handleOf } from './asking';
 
@@ -95,6 +96,28 @@ test('text for a command waits for the people who must agree to it as a command,
     reason: expect.stringMatching(/^Input for the command "cat", started at /),
   });
   await handleOf(thread).terminate();
+});
+
+test('threads of two servers that have the same id do not see the commands of each other', async () => {
+  const { thread, pid } = await started();
+  const other = await startServer();
+  const list = await startRig({
+    agents: [agent],
+    address: other.address,
+    script: ({ turn }) => (turn === 0 ? callTools([{ name: 'shell_task', args: {} }]) : say('listed')),
+    worker: { workspace },
+  });
+  const same = await list.client.start('worker', 'Which are there?', { id: thread.id });
+  expect((await same.result()).output).toBe('listed');
+  const outputs = (await same.messages()).filter(({ role }) => role === 'tool').map(({ content }) => content);
+  expect(outputs).toEqual(['(this thread has no commands in the background on this machine)']);
+  // It ends with its own thread, although workers of two servers are in this process.
+  expect(runs(pid)).toBe(true);
+  await thread.close();
+  await until(
+    () => runs(pid),
+    (running) => !running,
+  );
 });
 
 test('a command in the background ends with its worker', async () => {

@@ -59,7 +59,10 @@ interface Ended {
  * Says which limit a command that failed has reached, as far as its exit code and its last output tell; `undefined` if none. Programs that only read
  * have limits also without a setting.
  */
-export function limitReached({ exitCode, stopped, tail }: Ended, limits: CommandLimits = {}): string | undefined {
+export function limitReached(
+  { exitCode, stopped, tail }: Ended,
+  { limits = {}, readersMemoryMb = readersLimits.memoryMb }: { limits?: CommandLimits; readersMemoryMb?: number },
+): string | undefined {
   if (stopped === 'processes') return `the command had more than ${limits.processes} processes, its limit, and was ended`;
   const { memoryMb, cpuSeconds = readersLimits.cpuSeconds, fileMb = readersLimits.fileMb } = limits;
   if (exitCode === 128 + constants.signals.SIGXCPU)
@@ -68,5 +71,5 @@ export function limitReached({ exitCode, stopped, tail }: Ended, limits: Command
     return `a program reached the limit of the size of a file, ${fileMb} MiB at most, and was ended`;
   if (exitCode === 0 || !withoutMemory.test(tail)) return undefined;
   const others = memoryMb ? `; that of other programs is ${memoryMb} MiB` : '';
-  return `a program may have reached its limit of memory. That of programs that only read is ${readersLimits.memoryMb} MiB for all of a pipeline${others}`;
+  return `a program may have reached its limit of memory. That of programs that only read is ${readersMemoryMb} MiB for all of a pipeline${others}`;
 }

@@ -21,6 +21,8 @@ export interface ShellCommand {
   separate?: true;
   signal: AbortSignal;
   limits?: CommandLimits;
+  /** What programs of a pipeline that only read may allocate together. Default: as in the foreground. */
+  readersMemoryMb?: number;
   /** Default: the command's input is empty. */
   takesInput?: true;
   onOutput?(chunk: Buffer): void;
@@ -84,7 +86,7 @@ export function runShell(spec: ShellCommand): Promise<ShellResult> {
 export function startShell(spec: ShellCommand): RunningShell {
   const { processes = new CommandProcesses() } = spec;
   const shell = ['-c', outerShell(spec), 'longhaul', processes.mark, processes.limit];
-  const inner = [...bash(), '-c', withLimitedReaders(spec.command)];
+  const inner = [...bash(), '-c', withLimitedReaders(spec.command, spec.readersMemoryMb)];
   const start = ({ command, handles }: Confinement) =>
     spawn('/bin/sh', [...shell, ...command, ...inner], {
       cwd: spec.cwd,
@@ -148,7 +150,7 @@ function endOf(child: ChildProcess, processes: CommandProcesses, spec: ShellComm
         settle();
         await processes.end();
         const stopped = stop.why();
-        const limit = limitReached({ exitCode, stopped, tail: tail.toString() }, spec.limits);
+        const limit = limitReached({ exitCode, stopped, tail: tail.toString() }, spec);
         return {
           output: window.text(),
           ...(errors && { errors: errors.text() }),

@@ -25,6 +25,7 @@ import { type FindTask, inputApproval, withSubject } from './input-approval';
 import { logText } from './log-text';
 import { isOfThisMachine } from './task-folder';
 import { backgroundTasks, type Tasks, type TaskView } from './tasks';
+import { threadKey } from './thread-key';
 
 const longestTimeoutSeconds = Math.floor(longestTimeoutMs / 1_000);
 const longestWaitSeconds = 240;
@@ -76,7 +77,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
       if (!background) return runInForeground({ ...args, timeout: timeout ?? 60 }, how, ctx);
       const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
       const place = await placeOf(args.workdir, how, ctx);
-      const task = await tasks.start({ threadId: ctx.threadId, ...args, ...place, timeoutMs, limits });
+      const task = await tasks.start({ threadId: threadKey(ctx.threadId), ...args, ...place, timeoutMs, limits });
       return `${stateLine(await tasks.view(task))}\nshell_task shows its output and waits for it; shell_cancel ends it.`;
     },
   });
@@ -93,7 +94,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
     effect: 'pure',
     timeoutMs: (longestWaitSeconds + 10) * 1_000,
     async execute({ id: wanted, wait, from }, ctx) {
-      if (wanted === undefined) return listed(await tasks.list(ctx.threadId));
+      if (wanted === undefined) return listed(await tasks.list(threadKey(ctx.threadId)));
       const { task } = await found(tasks, wanted, ctx);
       const view = await tasks.wait(task, wait * 1_000, ctx.signal);
       return shown(view, await logText(tasks.logOf(task), from, maxOutputBytes - reservedBytes));
@@ -133,7 +134,7 @@ export function createShellTools(options: ShellOptions = {}, tasks: Tasks = back
 }
 
 async function found(tasks: Tasks, id: string, { threadId }: ApprovalContext): Promise<TaskView> {
-  const view = threadId === undefined ? undefined : await tasks.find(threadId, id);
+  const view = threadId === undefined ? undefined : await tasks.find(threadKey(threadId), id);
   if (view) return view;
   if (isOfThisMachine(id))
     throw new ToolFailure(`Error: this thread has no command in the background with the id '${id}'. shell_task without an id lists them.`);

@@ -15,6 +15,7 @@ export interface ProcessId {
 /** A task, as it was started. */
 export interface TaskRecord {
   id: string;
+  /** The key of the thread (`threadKey`). */
   threadId: string;
   command: string;
   /** As it was given with the command. */

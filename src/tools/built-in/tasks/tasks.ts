@@ -3,12 +3,14 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds } from '../../../core/bounds';
+import { backgroundReadersMb } from '../../permissions/limited-readers';
 import type { CommandLimits } from '../command-limits';
 import { askToEnd, CommandProcesses, startOf } from '../command-processes';
 import { type Confine, type RunningShell, type ShellResult, startShell } from '../shell-process';
 import { boot, newTaskId, type ProcessId, type TaskEnd, TaskFolder, type TaskRecord } from './task-folder';
 
 export interface TaskCommand {
+  /** The key of the thread (`threadKey`), as everywhere here. */
   threadId: string;
   command: string;
   /** The folder as it was given with the command. */
@@ -34,6 +36,14 @@ interface OwnTask extends Pick<RunningShell, 'input'> {
   threadId: string;
   stop: AbortController;
   ended: Promise<void>;
+}
+
+/** A worker of this process. */
+interface Holder {
+  /** Whether a thread has not ended. While it rejects, tasks go on. */
+  isOpen(threadId: string): Promise<boolean>;
+  /** Whether the thread is of the worker's namespace. */
+  has(threadId: string): boolean;
 }
 
 interface Running {
@@ -66,7 +76,7 @@ export class Tasks {
   #logBytes = 0;
   #measureAt = 0;
   #ready: Promise<void> | undefined;
-  readonly #workers = new Set<(threadId: string) => Promise<boolean>>();
+  readonly #workers = new Set<Holder>();
   #check: NodeJS.Timeout | undefined;
 
   constructor(folder?: string) {
@@ -98,7 +108,17 @@ export class Tasks {
     log.once('error', () => stop.abort('log_failed'));
     const start = () =>
       startShell({
-        ...{ command, cwd, env, processes, limits, maxOutputBytes: 0, signal: stop.signal, takesInput: true },
+        ...{
+          command,
+          cwd,
+          env,
+          processes,
+          limits,
+          readersMemoryMb: backgroundReadersMb,
+          maxOutputBytes: 0,
+          signal: stop.signal,
+          takesInput: true,
+        },
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(confined && { confined }),
         onOutput: this.#writerOf(log, stop),
@@ -193,26 +213,32 @@ export class Tasks {
   }
 
   /**
-   * Called by each worker of the process. Until the returned function is called, tasks end soon after their thread has ended; then, with the last
-   * worker, all do. `isOpen` says whether a thread is known to the worker and has not ended; while it rejects, tasks go on.
+   * Called by each worker of the process. Until the returned function is called, tasks end soon after their thread has ended; then all do whose thread
+   * no other worker of the process has.
    */
-  hold(isOpen: (threadId: string) => Promise<boolean>): () => Promise<void> {
-    this.#workers.add(isOpen);
+  hold(isOpen: Holder['isOpen'], has: Holder['has'] = () => true): () => Promise<void> {
+    const worker = { isOpen, has };
+    this.#workers.add(worker);
     this.#check ??= setInterval(() => void this.#endOfClosedThreads(), checkEveryMs).unref();
     // A task that cannot be looked after now is looked after when the next task starts.
     void this.open().catch(() => undefined);
     return async () => {
-      this.#workers.delete(isOpen);
-      if (this.#workers.size > 0) return;
-      clearInterval(this.#check);
-      this.#check = undefined;
-      await this.#endAll(() => true);
+      this.#workers.delete(worker);
+      if (this.#workers.size === 0) {
+        clearInterval(this.#check);
+        this.#check = undefined;
+      }
+      await this.#endAll(({ threadId }) => this.#workersOf(threadId).length === 0);
     };
+  }
+
+  #workersOf(threadId: string): Holder[] {
+    return [...this.#workers].filter(({ has }) => has(threadId));
   }
 
   async #endOfClosedThreads(): Promise<void> {
     for (const threadId of new Set([...this.#own.values()].map((own) => own.threadId))) {
-      const answers = await Promise.allSettled([...this.#workers].map((isOpen) => isOpen(threadId)));
+      const answers = await Promise.allSettled(this.#workersOf(threadId).map(({ isOpen }) => isOpen(threadId)));
       const isClosed = answers.every((answer) => answer.status === 'fulfilled' && !answer.value);
       if (isClosed) await this.#endAll((own) => own.threadId === threadId);
     }
