@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SignedCall } from '../core/attestation';
 import { digestOfCall } from '../core/call-digest';
 import type { PendingCall } from '../core/event';
+import { outcomeMark } from '../core/settling';
 import { LonghaulError } from './errors';
 
 /**
@@ -14,11 +15,13 @@ export function callToSign(threadId: string, call: PendingCall, expect: string |
   const digest = digestOfCall(threadId, { id: toolCallId, name, arguments: args }, (text) =>
     createHash('sha256').update(text).digest('hex'),
   );
-  const wrong = [claimed, expect].find((one) => one !== undefined && one !== digest);
+  // For a call without a digest, the time alone is expected.
+  const shown = kind === 'outcome' ? outcomeMark({ ...(claimed && { digest }), ...(since && { since }) }) : digest;
+  const wrong = claimed !== undefined && claimed !== digest ? claimed : expect !== undefined && expect !== shown ? expect : undefined;
   if (wrong !== undefined) {
     throw new LonghaulError(
       'request-refused',
-      `Nothing was signed: what waits as "${toolCallId}" (${name}) has the digest ${digest}, and ${wrong} was expected. Look at it again before you decide.`,
+      `Nothing was signed: what waits as "${toolCallId}" (${name}) has the digest ${shown}, and ${wrong} was expected. Look at it again before you decide.`,
       undefined,
       { refusal: 'not-as-expected' },
     );

@@ -9,6 +9,7 @@ import { type AgentEvent, endStatus, type PendingCall } from '../core/event';
 import type { Content, Message } from '../core/message';
 import type { ToolQuestion } from '../core/questions';
 import type { AnswerRequest, CancelRequest, CloseRequest, DecisionRequest, PauseRequest, SendRequest } from '../core/requests';
+import { outcomeMark } from '../core/settling';
 import type { MessageReceipt } from '../core/state';
 import type { ToolOutput } from '../core/tool';
 import { type Audit, auditOf } from './audit';
@@ -38,7 +39,10 @@ export interface Once {
 export type Answer = Once & Pick<DecisionRequest, 'by' | 'groups'>;
 export type Decision = Answer & Pick<DecisionRequest, 'reason'>;
 
-/** What the decision is about: the call as `pending` or `status` returned it, or its `digest`. If another call waits, the decision is refused. */
+/**
+ * What the decision is about: the call as `pending` or `status` returned it, or its `digest` (to settle an outcome: `digest@since`). If something else
+ * waits, the decision is refused.
+ */
 export interface Expecting {
   /** With a signer, give the call: then exactly what it says is signed, whatever the thread says meanwhile. */
   expect?: PendingCall | string | undefined;
@@ -47,7 +51,9 @@ export interface Expecting {
 export type Approval = Decision & Expecting & Pick<DecisionRequest, 'arguments' | 'remember' | 'more'>;
 /** An answer to the question of a call. */
 export type QuestionReply = Answer & Pick<AnswerRequest, 'action' | 'content'> & { question?: Pick<ToolQuestion, 'id'> | undefined };
-export type Settling = Decision & ({ outcome: 'done'; output: unknown } | { outcome: 'not-done' } | { outcome: 'failed'; reason: string });
+export type Settling = Decision &
+  Expecting &
+  ({ outcome: 'done'; output: unknown } | { outcome: 'not-done' } | { outcome: 'failed'; reason: string });
 export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
@@ -103,10 +109,16 @@ export class Thread {
 
   /**
    * Settles a call whose outcome is unknown: `done` with what the tool would have returned; `not-done`, and it runs again with the same key; or
-   * `failed` with a reason for the model.
+   * `failed` with a reason for the model. With `expect`, only if what waits is what was shown.
    */
-  settle(toolCallId: string, settlement: Settling): Promise<Receipt> {
-    return this.#decide({ name: 'settle', content: { toolCallId, ...settlement } });
+  settle(toolCallId: string, { expect, ...settlement }: Settling): Promise<Receipt> {
+    const shown = typeof expect === 'object' ? expect : undefined;
+    const mark = typeof expect === 'object' ? outcomeMark(expect) : expect;
+    return this.#decide(
+      { name: 'settle', content: { toolCallId, ...settlement, ...(mark !== undefined && { expect: mark }) } },
+      'settle',
+      shown,
+    );
   }
 
   /** Submits the outputs of tool calls that are executed outside. */
@@ -319,7 +331,7 @@ export class Thread {
     const decided = callDecidedBy(request);
     const waiting =
       decided && (shown ? [shown] : pending).find((call) => call.kind === decided.kind && call.toolCallId === decided.toolCallId);
-    const call = waiting && callToSign(this.id, waiting, name === 'approve' ? content.expect : undefined);
+    const call = waiting && callToSign(this.id, waiting, name === 'approve' || name === 'settle' ? content.expect : undefined);
     return this.#request(name, await signed(signer, request, { ...at, ...(call && { call }) }), method);
   }
 

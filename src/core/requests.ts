@@ -79,6 +79,8 @@ export interface SettleRequest {
   output?: unknown | undefined;
   /** With `failed`: what the model is told. Otherwise for the log. */
   reason?: string | undefined;
+  /** What was shown: `digest@since` of the waiting call, or `since` alone if it has no digest. If something else waits, it is not settled. */
+  expect?: string | undefined;
   by?: string | undefined;
   groups?: string[] | undefined;
   /** The signature of `by` over `statementOf`. Required if the thread takes signed decisions only. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { callById } from '../../src/core/calls';
 import type { Checked } from '../../src/core/checked';
-import { checkSettle } from '../../src/core/settling';
+import { checkSettle, outcomeMark } from '../../src/core/settling';
 import type { ThreadState } from '../../src/core/state';
 import type { AskPolicy } from '../../src/core/tool';
 import { pendingCalls } from '../../src/core/views';
@@ -52,6 +52,22 @@ test.each([
 ])('%s is refused', (_, request) => {
   const { state, id } = unsettled();
   expect(code(checkSettle(state, { toolCallId: id, ...request }))).toBe('invalid-request');
+});
+
+test('with expect, only the loss that was shown is settled: not the same call after it ran again', () => {
+  const { state, id, story } = unsettled();
+  const settle = (expect: unknown) => code(checkSettle(state, { toolCallId: id, outcome: 'failed', reason: 'no', expect }));
+  const shown = () => outcomeMark(pendingCalls(state)[0] ?? {});
+  const first = shown();
+  expect(settle(first)).toBe('accepted');
+  expect(settle('2020-01-01T00:00:00.000Z')).toBe('not-as-expected');
+  expect(settle(`0000000000000000@${first}`)).toBe('not-as-expected');
+  expect(settle(7)).not.toBe('accepted');
+  story.record('agent.tool.outcome.settled', { toolCallId: id, outcome: 'not-done' });
+  story.record('agent.tool.execution.started', { stepId: 's2', toolCallId: id, name: 'pay' });
+  story.record('agent.tool.outcome.unknown', { toolCallId: id, name: 'pay', message: 'the worker was lost' });
+  expect(settle(first)).toBe('not-as-expected');
+  expect(settle(shown())).toBe('accepted');
 });
 
 test('a call that is not unsettled is not settled', () => {

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { z } from 'zod';
 import { defineAgent } from '../../src/agents';
 import { createSigner, LonghaulClient } from '../../src/client';
+import type { PendingCall } from '../../src/core/event';
 import { defineHooks } from '../../src/hooks';
 import { callTools, say } from '../../src/testing/model-server';
 import { defineTool, type ToolContext } from '../../src/tools';
@@ -84,7 +85,10 @@ test('a person settles an unknown outcome as done, and the model gets the output
     { kind: 'outcome', toolCallId: 'call_1', name: 'pay', reason: expect.stringContaining('the worker was lost') },
   ]);
   expect(await refusal(ask(thread, 'settle', { toolCallId: 'call_2', outcome: 'not-done' }))).toContain('does not wait');
-  await thread.settle('call_1', { outcome: 'done', output: { receipt: 7 }, by: 'dana', reason: 'I saw it' });
+  const [shown] = pending;
+  const other = { ...(shown as PendingCall), since: new Date(0).toISOString() };
+  await expect(thread.settle('call_1', { outcome: 'not-done', expect: other })).rejects.toMatchObject({ refusal: 'not-as-expected' });
+  await thread.settle('call_1', { outcome: 'done', output: { receipt: 7 }, by: 'dana', reason: 'I saw it', expect: shown as PendingCall });
   const log = await story(thread);
   expect(ofType(log, 'agent.tool.outcome.settled').map(({ data }) => data)).toEqual([
     { toolCallId: 'call_1', outcome: 'done', by: 'dana', reason: 'I saw it' },
@@ -113,11 +117,18 @@ test('a failure that a person settles at the command line is told to the model w
   await reaches(thread, 'requires_action', 1);
   const env = { TEMPORAL_ADDRESS: rig.address };
   const shown = await longhaul(['show', thread.id], { env });
-  expect(shown.stdout).toContain(`longhaul settle ${thread.id} call_1 --done '<output>'`);
+  const mark = /settle \S+ call_1 --done '<output>' --expect (\S+)/.exec(shown.stdout)?.[1] ?? '';
+  const wrong = await longhaul(['settle', thread.id, 'call_1', '--not-done', '--expect', `${mark}0`], { env });
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('look at it again before you settle it')]);
   const both = await longhaul(['settle', thread.id, 'call_1', '--not-done', '--done', 'x'], { env });
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('one of --done OUTPUT, --not-done and --failed REASON')]);
-  const settled = await longhaul(['settle', thread.id, 'call_1', '--failed', 'the account is closed', '--by', 'dana'], { env });
-  expect([settled.code, settled.stderr]).toEqual([0, expect.stringContaining('call_1 is settled.')]);
+  const settled = await longhaul(['settle', thread.id, 'call_1', '--failed', 'the account is closed', '--by', 'dana', '--expect', mark], {
+    env,
+  });
+  expect([settled.code, settled.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^Settling pay as failed .*id: failed\ncall_1 is settled\.\n$/s),
+  ]);
   expect(ofType(await story(thread), 'agent.tool.execution.completed')[0]?.data.status).toBe('failed');
   expect(told()).toBe('Error: the account is closed');
 });
@@ -153,7 +164,14 @@ test('on a worker with a verifier only a signed settlement counts, by someone wh
   const forged = { toolCallId: 'call_1', outcome: 'not-done', by: 'dana', signature: 'x' };
   expect(await refusal(ask(thread, 'settle', forged))).toContain('the signature is not one of "dana"');
   const signing = new LonghaulClient(strict.client.temporal, { ...strict.client.options, signer }).attach(thread.id);
-  await signing.settle('call_1', { outcome: 'not-done' });
+  const [shown] = pending as [PendingCall];
+  for (const other of [{ arguments: '{"id":"other"}' }, { since: new Date(0).toISOString() }]) {
+    const expected = { ...shown, ...other };
+    await expect(signing.settle('call_1', { outcome: 'not-done', expect: expected })).rejects.toMatchObject({ refusal: 'not-as-expected' });
+  }
+  // What a person was shown is expected by its mark, whatever the thread says it has now.
+  await expect(signing.settle('call_1', { outcome: 'not-done', expect: `0000@${shown.since}` })).rejects.toThrow('Nothing was signed');
+  await signing.settle('call_1', { outcome: 'not-done', expect: `${shown.digest}@${shown.since}` });
   const log = await story(thread);
   const { statement = '{}' } = ofType(log, 'agent.tool.outcome.settled')[0]?.data.signed ?? {};
   expect(JSON.parse(statement)).toMatchObject({

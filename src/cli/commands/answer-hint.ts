@@ -1,6 +1,7 @@
 import type { PendingCall } from '../../core/event';
 import { printableLine } from '../../core/printable';
 import { exampleContent } from '../../core/questions';
+import { outcomeMark } from '../../core/settling';
 import { Styled, styled } from '../views/styled';
 
 /**
@@ -28,7 +29,7 @@ export function commandLine(command: string, words: readonly string[], { fill = 
 
 /** The commands that answer a pending call. */
 export function answerHint(threadId: string): (call: PendingCall) => Styled {
-  return ({ kind, toolCallId, users, groups, approvers = 1, digest, signed, question }) => {
+  return ({ kind, toolCallId, users, groups, approvers = 1, digest, since, signed, question }) => {
     const call = [threadId, toolCallId];
     // `--by` is needed if the call is for certain people, or if several people must approve.
     const name = signed || users || groups || approvers > 1 ? ' --by YOU' : '';
@@ -52,11 +53,14 @@ export function answerHint(threadId: string): (call: PendingCall) => Styled {
       case 'output':
         return styled`${key}${commandLine('submit', call, { fill: " '<output>'", options: who })}`;
       case 'outcome': {
+        // Settles only the outcome that is shown with this hint.
+        const mark = outcomeMark({ ...(digest && { digest }), ...(since && { since }) });
+        const rest = `${mark && ` --expect ${shellWord(mark)}`}${who}`;
         const ways = [
-          commandLine('settle', call, { options: ` --not-done${who}` }),
-          commandLine('settle', call, { options: ` --failed "…"${who}` }),
+          commandLine('settle', call, { options: ` --not-done${rest}` }),
+          commandLine('settle', call, { options: ` --failed "…"${rest}` }),
         ];
-        return styled`${key}${commandLine('settle', call, { options: ` --done '<output>'${who}` })}   (or: ${ways[0] ?? ''}; ${ways[1] ?? ''})`;
+        return styled`${key}${commandLine('settle', call, { options: ` --done '<output>'${rest}` })}   (or: ${ways[0] ?? ''}; ${ways[1] ?? ''})`;
       }
       case 'limit':
         return styled`${key}${commandLine('approve', call, { options: `${name} --more N` })}   (or: ${commandLine('reject', call, { options: name })})`;

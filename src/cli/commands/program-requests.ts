@@ -119,6 +119,7 @@ function addSettling(program: Command): void {
     .option('--done <output>', 'it was carried out; the output that the tool would have returned, JSON or text; - reads standard input')
     .option('--not-done', 'it was not carried out, and runs again')
     .option('--failed <reason>', 'it failed, or was carried out in part; the reason is sent to the model')
+    .option('--expect <hash>', 'only if what waits is the outcome that was shown with this')
     .addOption(byOption())
     .addOption(groupOption())
     .option('--reason <text>', 'the reason, for the log')

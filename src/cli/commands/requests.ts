@@ -1,8 +1,9 @@
 import type { LonghaulClient, Thread } from '../../client';
 import type { Receipt } from '../../contract/requests';
-import type { PendingCall } from '../../core/event';
+import type { PendingCall, Settlement } from '../../core/event';
 import { isObject, type Json, type JsonObject, parseObject } from '../../core/json';
 import type { QuestionSchema } from '../../core/questions';
+import { outcomeMark } from '../../core/settling';
 import { UsageError } from '../exit';
 import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { paint, Styled, styled } from '../views/styled';
@@ -70,7 +71,7 @@ export async function approve(
   });
 }
 
-/** A text that is no digest: a call that was not shown is not approved. The thread's refusal says why the call does not wait. */
+/** A text that is no digest: a call that was not shown is not approved, or settled. The thread's refusal says why the call does not wait. */
 const nothingShown = 'nothing was shown';
 
 interface Asked {
@@ -155,18 +156,30 @@ export async function submit(
   );
 }
 
-type SettleOptions = Decision & { done?: string; notDone?: boolean; failed?: string };
+type SettleOptions = Decision & { done?: string; notDone?: boolean; failed?: string; expect?: string };
 
-export async function settle(threadId: string, call: string, { done, notDone, failed, ...who }: SettleOptions): Promise<void> {
+/** Prints what it is about to settle, and settles exactly that or nothing. */
+export async function settle(threadId: string, call: string, { done, notDone, failed, expect, ...who }: SettleOptions): Promise<void> {
   if ([done, notDone, failed].filter((given) => given !== undefined).length !== 1) {
     throw new UsageError('settle: say what became of the call, with one of --done OUTPUT, --not-done and --failed REASON');
   }
   const output = done === undefined ? undefined : outputOf(await givenText(done, 'the output'));
-  const by = decisionOf(who);
-  await request(threadId, styled`${call} is settled.`, (thread) => {
+  await request(threadId, styled`${call} is settled.`, async (thread) => {
+    const pending = (await thread.pending()).find(({ toolCallId, kind }) => toolCallId === call && kind === 'outcome');
+    const isShown = pending && (expect === undefined || expect === outcomeMark(pending));
+    if (isShown) note(aboutToSettle(threadId, pending, failed !== undefined ? 'failed' : notDone ? 'not-done' : 'done'));
+    const by = { ...decisionOf(who), expect: isShown ? pending : (expect ?? nothingShown) };
     if (failed !== undefined) return thread.settle(call, { ...by, outcome: 'failed', reason: failed });
     return thread.settle(call, notDone ? { ...by, outcome: 'not-done' } : { ...by, outcome: 'done', output });
   });
+}
+
+/** What a settlement is about, before it is sent. */
+function aboutToSettle(threadId: string, call: PendingCall, outcome: Settlement): Styled {
+  const all = commandLine('show', [threadId], { options: ' --json' });
+  const about = questionParts(call, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
+  const mark = paint.dim(` (${outcomeMark(call)})`);
+  return styled`Settling ${paint.bold(call.name)} as ${outcome}${mark}${Styled.join(about)}`.fit(process.stderr.columns);
 }
 
 /** Cancels by the id of the thread or of the run. */
