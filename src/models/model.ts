@@ -68,7 +68,7 @@ export interface ModelProvider {
   /** Throws only `ModelFailure`, or the reason of `signal` if it is aborted. */
   call(request: ModelRequest, options: ModelCallOptions): Promise<ModelAnswer>;
   /** Releases connections and processes that the provider holds. Called once, after its last call. */
-  close?(): Promise<void> | void;
+  close?: (() => Promise<void> | void) | undefined;
 }
 
 /** A failed model call. Its message is safe to show: it contains no key and no internal ids of the provider. */

@@ -26,7 +26,7 @@ export interface Models {
    * Closes each provider that can be closed, once, also if another fails to close; rejects with the first failure. A worker closes the models that
    * it made from its option `providers`; whoever passes `models` to a worker closes them after it.
    */
-  close?(): Promise<void>;
+  close?: (() => Promise<void>) | undefined;
 }
 
 const defaultProvider = 'openai';
