@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { isObject, type JsonObject } from '../../core/json';
+import { withoutUnknownPatterns } from './foreign-patterns';
 import { type JsonSchema, type SchemaDefinitions, selfContained } from './json-schema';
 import { mustBeSchema, type SchemaOrigin, schemaCheck } from './schema-check';
 import { toolParameters } from './tool-parameters';
@@ -56,9 +57,12 @@ function jsonInput(input: JsonSchema, definitions: SchemaDefinitions | undefined
   return checkedBy(parameters, 'own');
 }
 
-/** Creates the input from a schema of an untrusted author, which is compiled only in the validation thread. */
+/**
+ * Creates the input from a schema of an untrusted author, which is compiled only in the validation thread. Patterns that JavaScript doesn't know are not
+ * checked here.
+ */
 export function foreignInput(input: JsonSchema, refuse: (problem: string) => Error): ToolInput {
-  const { parameters, check } = checkedBy(selfContained(input, undefined, refuse), 'foreign');
+  const { parameters, check } = checkedBy(withoutUnknownPatterns(selfContained(input, undefined, refuse)).schema, 'foreign');
   return {
     parameters,
     check: (value) =>

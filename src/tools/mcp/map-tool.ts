@@ -7,6 +7,7 @@ import { isDeeperThan, shortText } from '../../core/text';
 import type { PlainEffect } from '../../core/tool';
 import { checkedApproval } from '../defining/approval';
 import type { Tool } from '../defining/define-tool';
+import { type KnownPatterns, withoutUnknownPatterns } from '../defining/foreign-patterns';
 import { mustLookLikeSchema } from '../defining/schema-check';
 import { foreignInput } from '../defining/tool-input';
 import type { SecretMask } from '../running/secret-mask';
@@ -18,6 +19,8 @@ export interface MappedTools {
   tools: Tool[];
   /** Tools that can't be offered, with the reasons. */
   leftOut: string[];
+  /** Tools with patterns that are not checked here, with the patterns. */
+  unchecked: string[];
 }
 
 /** Makes tools of a server's list. The author of the list is not trusted: its texts are bounded, its schemas are only compiled in the bounded thread. */
@@ -30,6 +33,7 @@ export async function mapTools(
 ): Promise<MappedTools> {
   const byName = new Map<string, Tool>();
   const leftOut: string[] = [];
+  const unchecked: string[] = [];
   let room: number = bounds.mcpToolsChars;
   for (const tool of listed) {
     // Cleaning one tool's texts may take a tenth of a second.
@@ -39,29 +43,37 @@ export async function mapTools(
       if (repeatsSecret(tool, secret)) throw new Error('it repeats a credential');
       const name = toolName(server, tool.name);
       if (byName.has(name)) throw new Error('another one has the same name');
-      const mapped = mapTool(name, server, options, tool, executeOf(tool));
+      const { schema, unknown } = cleanSchema(tool.inputSchema, refuseSchema);
+      const mapped = mapTool(name, { server, options }, { ...tool, schema }, executeOf(tool));
       const chars = mapped.description.length + JSON.stringify(mapped.parameters).length;
       if (chars > room) throw new Error(`the tools of the server have more than ${bounds.mcpToolsChars} characters`);
       room -= chars;
       byName.set(name, mapped);
+      if (unknown.length > 0) unchecked.push(`'${shown(tool.name, 100)}': ${shown(unknown.join(', '), 300)}`);
     } catch (error) {
       leftOut.push(`'${shown(tool.name, 100)}': ${shown(String((error as Error).message), 300)}`);
     }
   }
-  return { tools: [...byName.values()], leftOut };
+  return { tools: [...byName.values()], leftOut, unchecked };
 }
 
-function mapTool(name: string, server: string, options: McpServer, tool: McpTool, execute: Tool['execute']): Tool {
-  const refuse = (problem: string) => new Error(`its schema ${problem}`);
+const refuseSchema = (problem: string) => new Error(`its schema ${problem}`);
+
+function mapTool(
+  name: string,
+  { server, options }: { server: string; options: McpServer },
+  tool: Omit<McpTool, 'inputSchema'> & { schema: JsonObject },
+  execute: Tool['execute'],
+): Tool {
   const rules = options.rules?.[tool.name] ?? {};
-  const approval = checkedApproval(rules.approval ?? options.approval ?? 'never', refuse);
+  const approval = checkedApproval(rules.approval ?? options.approval ?? 'never', refuseSchema);
   const timeoutMs = rules.timeoutMs ?? options.timeoutMs;
   const effect = rules.effect ?? effectOf(tool);
   const questions = questionPolicy(options);
   return Object.freeze({
     name,
     description: descriptionOf(server, tool),
-    ...foreignInput(cleanSchema(tool.inputSchema, refuse), refuse),
+    ...foreignInput(tool.schema, refuseSchema),
     tags: Object.freeze([server]),
     effect,
     ...(approval && { approval }),
@@ -79,13 +91,13 @@ function repeatsSecret(tool: McpTool, secret: SecretMask): boolean {
 }
 
 /** The server's annotations are only its word: they decide what a crash may repeat, never whether a person is asked. */
-function effectOf({ annotations }: McpTool): PlainEffect {
+function effectOf({ annotations }: Pick<McpTool, 'annotations'>): PlainEffect {
   if (annotations?.readOnlyHint === true) return 'pure';
   return annotations?.idempotentHint === true ? 'keyed' : 'once';
 }
 
 /** Says where the words come from, because they are not those of the agent's author. */
-function descriptionOf(server: string, { name, title, description }: McpTool): string {
+function descriptionOf(server: string, { name, title, description }: Pick<McpTool, 'name' | 'title' | 'description'>): string {
   const words = shown(description ?? title ?? name, bounds.mcpDescriptionChars).trim();
   return `[MCP server '${server}'] ${words}`;
 }
@@ -95,15 +107,15 @@ function shown(text: string, max: number): string {
   return shortText(printable(shortText(text, max)), max);
 }
 
-function cleanSchema(schema: object, refuse: (problem: string) => Error): Record<string, unknown> {
+function cleanSchema(schema: object, refuse: (problem: string) => Error): KnownPatterns {
   if (isDeeperThan(schema, bounds.jsonDepth)) throw refuse(`is nested deeper than ${bounds.jsonDepth} levels`);
   checkChars(schema, refuse);
-  const clean = cleaned(schema) as Record<string, unknown>;
+  const clean = withoutUnknownPatterns(cleaned(schema) as JsonObject);
   // Hidden characters are longer when they are shown.
-  checkChars(clean, refuse);
+  checkChars(clean.schema, refuse);
   try {
     // A provider refuses a whole request for one invalid schema.
-    mustLookLikeSchema(clean as JsonObject);
+    mustLookLikeSchema(clean.schema);
   } catch (error) {
     throw refuse(`is not valid: ${(error as Error).message}`);
   }

@@ -33,6 +33,8 @@ export class ServerTools {
   /** Calls and readings of the list. */
   #working = 0;
   #isRetired = false;
+  /** The patterns that a warning has named. */
+  #saidUnchecked = '';
 
   constructor(
     private readonly name: string,
@@ -106,12 +108,14 @@ export class ServerTools {
           await this.#connection.drop(session);
           throw new McpUnavailableError(this.name, this.#credentials.safeMessage(messageOfThrown(error)), '');
         });
-      const { tools, leftOut } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool), this.#credentials.mask);
+      const { mask } = this.#credentials;
+      const { tools, leftOut, unchecked } = await mapTools(this.name, this.server, listed, (tool) => this.#executeOf(tool), mask);
       this.#readAt = performance.now();
       this.#tools = Object.freeze(tools);
       if (isCut) this.warn(`The MCP server '${this.name}' lists more tools than are offered; choose those that are needed with only.`);
       const why = this.#credentials.safeMessage(leftOut.slice(0, 10).join('; '));
       if (why !== '') this.warn(`Tools of the MCP server '${this.name}' are left out: ${why}.`);
+      this.#sayUnchecked(unchecked);
     } catch (error) {
       this.#isStale = true;
       this.#why = messageOfThrown(error);
@@ -119,6 +123,17 @@ export class ServerTools {
     } finally {
       this.#hasTried = true;
     }
+  }
+
+  /** Once for the same patterns. */
+  #sayUnchecked(unchecked: readonly string[]): void {
+    const patterns = this.#credentials.safeMessage(unchecked.slice(0, 10).join('; '));
+    if (patterns !== '' && patterns !== this.#saidUnchecked) {
+      this.warn(
+        `The MCP server '${this.name}' has patterns that are not regular expressions of JavaScript. Only the server checks them: ${patterns}.`,
+      );
+    }
+    this.#saidUnchecked = patterns;
   }
 
   async #connect(): Promise<string[]> {

@@ -17,6 +17,22 @@ const lists = {
   values: () => ({ tools: zeros(200_000) }),
   endless: () => ({ tools: [], nextCursor: String(pages++) }),
   growing: () => ({ tools: many(100 * pages, 100), nextCursor: String(pages++) }),
+  patterns: () => ({
+    tools: [
+      tool('find', {
+        inputSchema: {
+          type: 'object',
+          properties: {
+            name: { type: 'string', description: 'A name.', pattern: '(?i)^[a-z]++\\z' },
+            code: { type: 'string', pattern: '^\\d+$' },
+          },
+          additionalProperties: false,
+        },
+        outputSchema: { type: 'object', properties: { name: { type: 'string', pattern: '\\A\\w+' } } },
+      }),
+      ...(pages++ === 0 ? [] : [tool('again')]),
+    ],
+  }),
   schemas: () => ({
     tools: [
       tool('deep', { inputSchema: deep(200) }),
@@ -47,6 +63,10 @@ const lists = {
 
 const answered = { content: [{ type: 'text', text: 'answered' }] };
 const results = {
+  patterns: () => {
+    send({ method: 'notifications/tools/list_changed' });
+    return { content: [{ type: 'text', text: 'answered' }], structuredContent: { name: 'x' } };
+  },
   media: () => ({
     content: [
       { type: 'image', data: 'bm8gaW1hZ2U=', mimeType: 'image/png' },
@@ -83,7 +103,11 @@ const results = {
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method } = JSON.parse(line);
   if (method === 'initialize') {
-    const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } };
+    const result = {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: { listChanged: true } },
+      serverInfo: { name: 'hostile', version: '1' },
+    };
     send({ id, result });
   } else if (method === 'tools/list') {
     const result = lists[how] ? lists[how]() : { tools: [tool('call')] };

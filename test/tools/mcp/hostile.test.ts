@@ -55,6 +55,26 @@ test('tools with schemas that are too deep, too long, not valid, not resolvable 
   expect(await told('it__slow', { a: `${'a'.repeat(40)}!` })).toContain('took more than 2 s');
 });
 
+test('a pattern that JavaScript can not read is left to the server, which is said once; others are checked', async () => {
+  const { tools, told, names, warnings } = hostile('patterns');
+  const [find] = await tools();
+  expect(find?.parameters).toEqual({
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: 'A name. Pattern: (?i)^[a-z]++\\z' },
+      code: { type: 'string', pattern: '^\\d+$' },
+    },
+    additionalProperties: false,
+  });
+  expect(await told('it__find', { name: '3' })).toEqual([expect.objectContaining({ text: 'answered' }), expect.anything()]);
+  expect(await told('it__find', { code: 'x' })).toContain('must match pattern');
+  // The answer of the call said that the list has changed, so it is read again.
+  expect(await names()).toEqual(['it__find', 'it__again']);
+  expect(warnings).toEqual([
+    "The MCP server 'it' has patterns that are not regular expressions of JavaScript. Only the server checks them: 'find': (?i)^[a-z]++\\z.",
+  ]);
+});
+
 test('[B168] texts are bounded and show hidden characters; names are valid and unique', async () => {
   const { tools, warnings } = hostile('words');
   const [hidden, ...named] = await tools();

@@ -1,0 +1,87 @@
+import { isObject, type JsonObject } from '../../core/json';
+import { printableLine } from '../../core/printable';
+import { shortText } from '../../core/text';
+
+/** A schema whose patterns are regular expressions of JavaScript. */
+export interface KnownPatterns {
+  schema: JsonObject;
+  /** The patterns that were left out. */
+  unknown: string[];
+}
+
+/** Keywords whose values are data, not schemas. */
+const data = ['enum', 'const', 'default', 'examples', 'example', 'required'];
+/** Keywords whose values are schemas by name; the names may look like keywords. */
+const byName = ['properties', 'patternProperties', 'dependentSchemas', 'dependencies', '$defs', 'definitions'];
+/** Keywords by which a schema refuses more if another schema in it accepts more, or is missing. */
+const inverse = ['not', 'if', 'then', 'else', 'maxContains', 'unevaluatedProperties', 'unevaluatedItems'];
+/** A pattern that every name fits. */
+const everyName = '.*';
+const longestShown = 200;
+
+/**
+ * Leaves out the patterns that are written in another language of regular expressions (`(?i)a`, `\A`, `a++`), so that the tool can be used: its
+ * server checks them. The model reads them in the descriptions. What the whole schema accepts is accepted: where a pattern is left out, keywords that
+ * would then refuse more are left out with it.
+ */
+export function withoutUnknownPatterns(given: JsonObject): KnownPatterns {
+  const unknown = new Set<string>();
+  find(given, unknown);
+  return unknown.size === 0 ? { schema: given, unknown: [] } : { schema: rewrite(given, unknown), unknown: [...unknown] };
+}
+
+function isUnknown(pattern: string): boolean {
+  try {
+    new RegExp(pattern, 'u');
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function find(schema: unknown, unknown: Set<string>): void {
+  if (Array.isArray(schema)) for (const inner of schema) find(inner, unknown);
+  if (!isObject(schema)) return;
+  for (const [key, value] of Object.entries(schema)) {
+    if (data.includes(key)) continue;
+    if (key === 'pattern' && typeof value === 'string' && isUnknown(value)) unknown.add(value);
+    if (key === 'patternProperties' && isObject(value)) for (const name of Object.keys(value)) if (isUnknown(name)) unknown.add(name);
+    if (byName.includes(key) && isObject(value)) for (const inner of Object.values(value)) find(inner, unknown);
+    else find(value, unknown);
+  }
+}
+
+function any(value: unknown, unknown: Set<string>): unknown {
+  if (Array.isArray(value)) return value.map((inner) => any(inner, unknown));
+  return isObject(value) ? rewrite(value, unknown) : value;
+}
+
+function rewrite({ oneOf, ...schema }: Record<string, unknown>, unknown: Set<string>): JsonObject {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (inverse.includes(key) || (key === 'pattern' && unknown.has(value as string))) continue;
+    if (data.includes(key)) kept[key] = value;
+    else if (byName.includes(key) && isObject(value)) kept[key] = named(key, value, unknown);
+    else kept[key] = any(value, unknown);
+  }
+  const { pattern } = schema;
+  if (typeof pattern === 'string' && unknown.has(pattern)) {
+    const words = `Pattern: ${shortText(printableLine(pattern), longestShown)}`;
+    kept.description = typeof schema.description === 'string' && schema.description !== '' ? `${schema.description} ${words}` : words;
+  }
+  if (Array.isArray(oneOf)) {
+    // Two alternatives may both accept a value, of which only one was meant.
+    const choices = { anyOf: any(oneOf, unknown) };
+    if (kept.anyOf === undefined) Object.assign(kept, choices);
+    else kept.allOf = [...(Array.isArray(kept.allOf) ? kept.allOf : []), choices];
+  }
+  return kept as JsonObject;
+}
+
+function named(keyword: string, schemas: Record<string, unknown>, unknown: Set<string>): Record<string, unknown> {
+  const entries = Object.entries(schemas);
+  const known = keyword === 'patternProperties' ? entries.filter(([name]) => !unknown.has(name)) : entries;
+  const rewritten = Object.fromEntries(known.map(([name, inner]) => [name, any(inner, unknown)]));
+  // Otherwise `additionalProperties` would refuse the names that fit a pattern which was left out.
+  return known.length < entries.length ? { [everyName]: true, ...rewritten } : rewritten;
+}
