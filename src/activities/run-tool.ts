@@ -34,6 +34,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       earlier,
       threadId,
       answers,
+      plan,
     } = request;
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
@@ -70,6 +71,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         workspace,
         dependencies: deps.dependencies,
         ...(answers && { answers }),
+        ...(plan !== undefined && { plan }),
         ...(artifacts && !isPage && { keep: (bytes, mediaType) => artifacts.keep(step.threadId, bytes, mediaType) }),
         progress(said) {
           const message = shortText(said, bounds.progressChars);

@@ -161,6 +161,8 @@ export interface RunToolRequest {
   once?: true;
   /** Before another attempt, the tool's probe is asked. The tool may have had another effect when the call was made. */
   verify?: true;
+  /** For the tool that changes it: the thread's plan as text. */
+  plan?: string;
   /** The answers to questions of the call so far, in order. Absent: the call can't ask people. */
   answers?: QuestionAnswer[];
   /** An attempt in an earlier activity may have begun. */

@@ -1,6 +1,7 @@
 import type { RunToolRequest } from '../contract/activities';
 import { callById, findCall, runOf } from '../core/calls';
 import type { HookAnswer } from '../core/hooks';
+import { planTool } from '../core/plan';
 import { whyNoMoreSagas } from '../core/sagas';
 import { stepIdOf } from '../core/state';
 import { runsOnce, toContent } from '../core/tool';
@@ -108,6 +109,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(editedArguments !== undefined && { edited: editedBy }),
     // A call that a hook edited or runs again is not checked against the approval rules: the hook is responsible for it.
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
+    ...(call.name === planTool && state.plan !== undefined && { plan: state.plan }),
     ...(verdict.questions && { answers }),
     ...(runsOnce[verdict.effect] && { once: true }),
     ...(verdict.effect === 'verify' && { verify: true, ...(again && { begun: true }) }),

@@ -412,7 +412,7 @@ describe('the coder', () => {
       ['grep', 'pure'],
       ['view_image', 'pure'],
       ['web_fetch', 'pure'],
-      ['update_plan', 'pure'],
+      ['update_plan', 'keyed'],
       ['search_skills', 'pure'],
       ['load_skill', 'pure'],
     ]);

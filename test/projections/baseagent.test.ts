@@ -184,7 +184,18 @@ describe('the items that BaseAgent only declared', () => {
       .begin()
       .says('', [{ name: 'update_plan', id: 'call_p', args: plan('in_progress') }])
       .ran('call_p', 'Plan updated')
-      .says('', [{ name: 'update_plan', id: 'call_q', args: plan('completed') }])
+      .says('', [
+        {
+          name: 'update_plan',
+          id: 'call_q',
+          args: {
+            changes: [
+              { step: 2, status: 'completed' },
+              { step: 9, status: 'pending' },
+            ],
+          },
+        },
+      ])
       .ran('call_q', 'Plan updated')
       .says('', [{ name: 'update_plan', id: 'call_bad', args: plan('pending') }])
       .ran('call_bad', 'Error: no', { status: 'failed' })

@@ -115,13 +115,19 @@ const plan = (...steps: [string, string][]) => ({
   args: { steps: steps.map(([description, status]) => ({ description, status })) },
 });
 
+const changes = (...steps: [number, string][]) => ({
+  name: 'update_plan',
+  args: { changes: steps.map(([step, status]) => ({ step, status })) },
+});
+
 test('[B162] the last plan that was accepted is in the status, and stays when the transcript is summarized', async () => {
   let turn = 0;
   const input = scene(() => {
     turn += 1;
     if (turn === 1) return callTools([plan(['read', 'in_progress'], ['repair', 'pending'])]);
-    if (turn === 2) return callTools([plan(['read', 'completed'], ['repair', 'in_progress'])]);
-    if (turn === 3) return callTools([plan(['read', 'in_progress'], ['repair', 'in_progress'])]);
+    // Two calls of one answer are made in their order.
+    if (turn === 2) return callTools([changes([1, 'pending'], [2, 'pending']), changes([1, 'completed'], [2, 'in_progress'])]);
+    if (turn === 3) return callTools([plan(['read', 'in_progress'], ['repair', 'in_progress']), changes([3, 'pending'])]);
     return turn < 14 ? callTools([{ name: 'read', args: { name: `file-${turn}` } }]) : say('done');
   }, 'Plan and read');
   const thread = await rig.client.start(agent, input);

@@ -85,10 +85,22 @@ export function todosAfter({ name, arguments: text }: ToolCall, before: readonly
   if (name !== 'update_plan' && !name.startsWith('todo_')) return undefined;
   if (name === 'todo_clear') return [];
   const args = parseObject(text) ?? {};
+  if (Array.isArray(args.changes)) return withChanges(before, args.changes);
   const list = [args.plan, args.steps, args.todos, args.items].find(Array.isArray);
   if (!list || name === 'todo_patch') return undefined;
   const todos = list.map(todoOf);
   return name === 'todo_append' ? [...before, ...todos] : todos;
+}
+
+function withChanges(before: readonly Todo[], changes: readonly unknown[]): Todo[] {
+  const after = [...before];
+  for (const change of changes.filter(isObject)) {
+    const at = Number(change.step) - 1;
+    const todo = after[at];
+    const { text, completed } = todoOf(change.description === undefined ? { ...change, step: todo?.text } : change);
+    if (todo) after[at] = { text, completed };
+  }
+  return after;
 }
 
 function todoOf(entry: unknown): Todo {

@@ -29,6 +29,8 @@ export interface ToolContext {
   maxOutputBytes: number;
   /** The answers that people gave to earlier questions of the call. Absent: the call can't ask. For tools of MCP servers. */
   answers?: readonly QuestionAnswer[];
+  /** For the tool `update_plan`: the thread's plan, as the tool returned it last. */
+  plan?: string;
 }
 
 /** The dependencies of `ctx.resolve`: by name, a function that creates the dependency for one attempt at a call. */

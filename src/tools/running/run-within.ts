@@ -24,6 +24,8 @@ export interface ToolHost {
   dependencies?: Dependencies;
   /** The answers to earlier questions of the call. Absent: it can't ask people. */
   answers?: readonly QuestionAnswer[];
+  /** The thread's plan. */
+  plan?: string;
   now?(): Date;
 }
 
@@ -81,6 +83,7 @@ function toolContext(call: ToolCall, host: ToolHost, signal: AbortSignal): { ctx
     workspace: resolve(host.workspace),
     now: host.now ?? (() => new Date()),
     ...(host.answers && { answers: host.answers }),
+    ...(host.plan !== undefined && { plan: host.plan }),
     maxOutputBytes: host.keep ? bounds.collectedBytes : maxOutputBytes,
     progress(message) {
       // An abandoned tool may still report progress; its call is over.
