@@ -158,15 +158,25 @@ function ofColdReplay(replays: ColdReplay[]): string {
 }
 
 function ofEncoding(measured: Encoding[]): string {
-  const head = ['turns', 'history, bytes', 'plain is larger by', 'ms a turn', 'of plain', 'worker CPU, ms a turn', 'of plain'];
+  const head = [
+    'turns',
+    'history, bytes',
+    'of that in payloads',
+    'plain is larger by',
+    'ms a turn',
+    'of plain',
+    'worker CPU, ms a turn',
+    'of plain',
+  ];
   return table(
     'Encoding of payloads (longhaul)',
     ['tool results', 'encoding', ...head, 'encode, µs a payload', 'decode, µs'],
     measured.map((one) => {
       const plain = measured.find(({ encoding, results }) => encoding === 'plain' && results === one.results);
-      const { results, encoding, turns, historyBytes, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs } = one;
+      const { results, encoding, turns, historyBytes, payloadBytes, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs } =
+        one;
       const saved = (plain?.historyBytes ?? Number.NaN) / historyBytes;
-      const costs = [historyBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
+      const costs = [historyBytes, payloadBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
       return [results, encoding, turns, ...costs.map(show)];
     }),
   );

@@ -96,7 +96,7 @@ export async function withEncodedFailures(bundle: { codePath: string } | { code:
   return { code: `globalThis.${encodeFailures} = true; ${code}` };
 }
 
-/** Identifies the workflow code. The history of a turn names it six times, so it is short: the SDK's own id has 92 characters. */
+/** Identifies the workflow code. The history of a turn names it six times, so it is short: the SDK's own id has 90 characters. */
 export async function buildIdOf(bundle: { codePath: string } | { code: string }): Promise<string> {
   const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath);
   return `longhaul+${createHash('sha256').update(code).digest('hex').slice(0, 16)}`;

@@ -11,6 +11,8 @@ export interface Encoding {
   turns: number;
   /** As the server reports it. */
   historyBytes: number;
+  /** How much of that is the data of payloads. The rest is the same whatever the encoding. */
+  payloadBytes: number;
   /** The median of the rounds' medians, and of their ratios to the plain one. */
   msATurn: number;
   timeOfPlain: number;
@@ -46,6 +48,7 @@ export async function measureEncoding(rig: Rig, { turns, rounds }: { turns: numb
         results,
         turns,
         historyBytes: value('historyBytes'),
+        payloadBytes: median(its.map(({ payloads }) => payloads.reduce((sum, { data }) => sum + (data?.length ?? 0), 0))),
         msATurn: value('msATurn'),
         timeOfPlain: ofPlain('msATurn'),
         cpuMsATurn: value('cpuMsATurn'),

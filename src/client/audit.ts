@@ -25,6 +25,8 @@ export type AuditFact =
       retries?: FailedAttempt[];
       /** The cost of attempts that gave no answer, such as one that was lost with its worker. */
       wasted?: Waste;
+      /** The call gave no answer: it failed, was cancelled, or was aborted for a message that could not wait. */
+      unanswered?: Data<'thread.message.incomplete'>['reason'];
       /** The closing answer, at a limit or before a suspension. */
       closing?: true;
       /** The summary of older parts of the transcript. `failed`: why it was not used. */
@@ -102,6 +104,8 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'thread.message.completed':
     case 'agent.run.summarized':
       return modelFact(event.data, seen, event.type === 'agent.run.summarized' ? { closing: true } : {});
+    case 'thread.message.incomplete':
+      return event.data.spent && modelFact(event.data.spent, seen, { unanswered: event.data.reason });
     case 'thread.context.compacted':
       return event.data.spent && modelFact(event.data.spent, seen, { compaction: true });
     case 'thread.context.kept': {
@@ -177,7 +181,6 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'agent.run.created':
     case 'agent.run.status.changed':
     case 'thread.message.created':
-    case 'thread.message.incomplete':
     case 'thread.message.queued':
     case 'thread.run.step.tool_call.completed_by_llm':
     case 'thread.run.requires_action':
@@ -207,7 +210,7 @@ type ModelFact = Extract<AuditFact, { kind: 'model' }>;
 function modelFact(
   { model, usage, durationMs, costUsd, attempts, wasted }: SpentOnCall,
   { turn }: Seen,
-  purpose: Pick<ModelFact, 'closing' | 'compaction' | 'failed'>,
+  purpose: Pick<ModelFact, 'closing' | 'compaction' | 'failed' | 'unanswered'>,
 ): ModelFact {
   return {
     kind: 'model',

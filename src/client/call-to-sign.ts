@@ -15,9 +15,12 @@ export function callToSign(threadId: string, call: PendingCall, expect: string |
   const digest = digestOfCall(threadId, { id: toolCallId, name, arguments: args }, (text) =>
     createHash('sha256').update(text).digest('hex'),
   );
-  // For a call without a digest, the time alone is expected.
+  // An unknown outcome is identified by the time as well: the same call can be lost twice.
   const shown = kind === 'outcome' ? outcomeMark({ ...(claimed && { digest }), ...(since && { since }) }) : digest;
-  const wrong = claimed !== undefined && claimed !== digest ? claimed : expect !== undefined && expect !== shown ? expect : undefined;
+  const [wrong] = [
+    ...(claimed === undefined || claimed === digest ? [] : [claimed]),
+    ...(expect === undefined || expect === shown ? [] : [expect]),
+  ];
   if (wrong !== undefined) {
     throw new LonghaulError(
       'request-refused',

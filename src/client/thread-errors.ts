@@ -104,16 +104,16 @@ export interface Waiting {
 
 /** The error of a request or a reader for which no worker did anything in time. */
 export function noWorker(threadId: string, what: string, { cause, failure, asked = false, closed = false }: Waiting = {}): LonghaulError {
+  const why = failure?.includes(keyMissing) ? keyWords(threadId, failure) : failure;
   if (closed) {
-    const why = failure === undefined ? 'no worker answers' : `no worker is able to answer (${failure})`;
-    const words = `${what}: thread "${threadId}" has ended, and ${why}. Its log can be read without a worker: "longhaul events ${threadId}". For this, start one with "longhaul worker" on the thread's task queue`;
+    const unable = why === undefined ? 'no worker answers' : `no worker is able to answer: ${why}`;
+    const words = `${what}: thread "${threadId}" has ended, and ${unable}. Its log can be read without a worker: "longhaul events ${threadId}". For other requests, start a worker with "longhaul worker" on the thread's task queue`;
     return new LonghaulError('no-worker', words, undefined, { cause });
   }
   const late = asked
     ? `. The request may still be carried out then: repeat it under the same id, or check "longhaul show ${threadId}", before you send another one`
     : '';
-  if (failure !== undefined) {
-    const why = failure.includes(keyMissing) ? keyWords(threadId, failure) : failure;
+  if (why !== undefined) {
     const words = `${what}: no worker is able to continue thread "${threadId}": ${why}. The thread is safe and continues when a worker that is able to runs${late}`;
     return new LonghaulError('no-worker', words, undefined, { cause });
   }

@@ -41,7 +41,10 @@ export interface ClosedThread {
   state: ThreadState;
 }
 
-/** The result of a run, and of a thread's workflow, which returns that of its last run. If its run failed, the workflow fails with the code as failure type; if it was cancelled, it is Canceled. */
+/**
+ * The result of a run. A thread's workflow returns that of its last run. If that run failed, the workflow fails with the code as failure type; if it
+ * was cancelled, the workflow is Canceled.
+ */
 export interface ThreadResult {
   status: Extract<RunStatus, 'completed' | 'incomplete'>;
   /** The model's last text, trimmed. `messages()` has the exact text. */

@@ -203,7 +203,13 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
   const workspace = resolve(wanted);
   await makeWorkspace(fixedPart(workspace));
   const { connection, namespace, ours } = await connect(options);
-  const namespaceId = await namespaceIdOf(connection, namespace);
+  const closeOurs = async () => {
+    if (ours) await connection.close();
+  };
+  const namespaceId = await namespaceIdOf(connection, namespace).catch(async (error: unknown) => {
+    await closeOurs();
+    throw error;
+  });
   const { registered, why } = await registerSearchAttributes(connection, namespace);
   const models = options.models ?? defaultModels(config satisfies Required<VendorOptions>, options.providers);
   const activities = createActivities({
@@ -240,7 +246,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     maxHeartbeatThrottleInterval: '20ms',
     sinks: { ...options.temporal?.sinks, ...threadSinks },
   }).catch(async (error: unknown) => {
-    if (ours) await connection.close();
+    await closeOurs();
     throw namespaceError(error, namespace);
   });
   for (const words of compactionWarnings(options.agents, models)) Runtime.instance().logger.warn(words);
@@ -273,7 +279,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
         if (!options.models)
           await models.close?.().catch((error: unknown) => logger.warn(`A model provider was not closed: ${messageOfThrown(error)}`));
         // An error from closing must not hide why the worker failed.
-        if (ours) await connection.close().catch(() => undefined);
+        await closeOurs().catch(() => undefined);
       }
     },
     shutdown: () => worker.shutdown(),

@@ -3,6 +3,7 @@ import type { NativeConnection } from '@temporalio/worker';
 /** The numbers of Temporal's API. */
 const running = 1;
 const notFound = 5;
+const permissionDenied = 7;
 
 /** Whether a thread exists and has not ended. Rejects if the server can't say. */
 export async function isThreadOpen(connection: NativeConnection, namespace: string, threadId: string): Promise<boolean> {
@@ -17,10 +18,17 @@ export async function isThreadOpen(connection: NativeConnection, namespace: stri
 }
 
 /**
- * The id that the server gave the namespace: another server has another one for a namespace of the same name. The name, if the worker may not ask; if
- * there is no such namespace, the worker finds out when it starts.
+ * The id that the server gave the namespace: another server has another one for a namespace of the same name. The name, if the worker may not ask, or
+ * if there is no such namespace, which the worker finds out when it starts. Rejects if the server can't say: with the name instead, the worker would
+ * not find the commands of its predecessor.
  */
 export async function namespaceIdOf(connection: NativeConnection, namespace: string): Promise<string> {
-  const found = await connection.workflowService.describeNamespace({ namespace }).catch(() => undefined);
-  return found?.namespaceInfo?.id || namespace;
+  try {
+    const { namespaceInfo } = await connection.workflowService.describeNamespace({ namespace });
+    return namespaceInfo?.id || namespace;
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code === permissionDenied || code === notFound) return namespace;
+    throw error;
+  }
 }

@@ -113,3 +113,13 @@ test('[A203] the newest entries are kept up to the maximum, and the audit says t
   expect(auditOf(events, { limit: 5, missing: true }).truncated).toBe(true);
   expect(auditOf(events, { limit: 0, missing: false })).toEqual({ entries: [], truncated: true });
 });
+
+test('a model call without an answer is reported with what it cost, and one that cost nothing is not', () => {
+  const wasted = { usage, estimated: true } as const;
+  const spent = { usage, model: 'gpt', durationMs: 0, wasted };
+  const events = told(
+    ['thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'superseded', spent }],
+    ['thread.message.incomplete', { stepId: 's', messageId: 'n', reason: 'failed' }],
+  );
+  expect(facts(events)).toEqual([{ kind: 'model', turn: 0, model: 'gpt', usage, durationMs: 0, wasted, unanswered: 'superseded' }]);
+});

@@ -179,28 +179,28 @@ test('hidden characters in a question are made visible', async () => {
   expect(asks?.schema?.properties).toEqual({ a: { type: 'string', title: 'A<U+202E><U+001B>[31m', description: 'x y' } });
 });
 
-test('a call may ask 20 questions', async () => {
+/** Answers each question of a call, as long as it asks. */
+async function answerAll(tool: string): Promise<{ answers: number; content: unknown }> {
   const { call } = mcpHost({ own: askingOverStdio(true).server });
   const answers: QuestionAnswer[] = [];
-  let last = await call('own__endless', {}, { answers });
-  while (last.outcome.asks && answers.length < 30) {
-    answers.push(accept(last.outcome.asks, { yes: true }));
-    last = await call('own__endless', {}, { answers });
+  let { outcome } = await call(tool, {}, { answers });
+  while (outcome.asks && answers.length < 30) {
+    answers.push(accept(outcome.asks, { yes: true }));
+    ({ outcome } = await call(tool, {}, { answers }));
   }
-  expect(answers).toHaveLength(20);
-  expect(last.outcome.content).toContain('a call may ask people at most 20 questions');
+  return { answers: answers.length, content: outcome.content };
+}
+
+test('a call may ask 20 questions', async () => {
+  const { answers, content } = await answerAll('own__endless');
+  expect(answers).toBe(20);
+  expect(content).toContain('a call may ask people at most 20 questions');
 });
 
 test('a server that asks in other words in each attempt asks nobody after five answers', async () => {
-  const { call } = mcpHost({ own: askingOverStdio(true).server });
-  const answers: QuestionAnswer[] = [];
-  let last = await call('own__clock', {}, { answers });
-  while (last.outcome.asks && answers.length < 30) {
-    answers.push(accept(last.outcome.asks, { yes: true }));
-    last = await call('own__clock', {}, { answers });
-  }
-  expect(answers).toHaveLength(5);
-  expect(last.outcome.content).toContain('people have answered 5 questions of this call that the server does not ask again');
+  const { answers, content } = await answerAll('own__clock');
+  expect(answers).toBe(5);
+  expect(content).toContain('people have answered 5 questions of this call that the server does not ask again');
 });
 
 test('options for questions that can not work are refused when the tools are made', () => {
