@@ -46,6 +46,20 @@ export function spent(state: ThreadState, now: number): { run: Amounts; thread: 
   return { run: ofRun, thread: ofThread };
 }
 
+/**
+ * A sum of dollars as people and programs see it, to a billionth: 0.3 instead of 0.30000000000000004. Limits are checked against the sum itself, so that
+ * a replay decides as the run did.
+ */
+export function shownUsd(sum: number): number {
+  return Math.round(sum * 1e9) / 1e9;
+}
+
+/** `spent`, as it is shown. */
+export function shownSpent(state: ThreadState, now: number): { run: Amounts; thread: Amounts } {
+  const { run, thread } = spent(state, now);
+  return { run: { ...run, costUsd: shownUsd(run.costUsd) }, thread: { ...thread, costUsd: shownUsd(thread.costUsd) } };
+}
+
 /** What is left of each limit. Limits that are not set are absent. */
 export function remaining(state: ThreadState, now: number): { run: Limits; thread: Limits } {
   const limits = limitsOf(state);

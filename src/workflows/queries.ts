@@ -8,7 +8,7 @@ import { contextLeft, contextView } from '../core/context/view';
 import { excerpt, isBytes, isObject } from '../core/json';
 import { receiptOf } from '../core/receipts';
 import { compensationsOf } from '../core/sagas';
-import { remaining, spent } from '../core/spent';
+import { remaining, shownSpent, shownUsd } from '../core/spent';
 import { inForce, type ThreadState, transcriptRef } from '../core/state';
 import { eventPage, messagePage, pendingCalls, threadStatus } from '../core/views';
 import { closedThread } from './carry-over';
@@ -35,7 +35,7 @@ export function answerQueries(thread: ThreadContext): void {
     runs: state.run?.number ?? 0,
     turns: state.run?.turn ?? 0,
     costUsd: costOf(state),
-    spent: spent(state, Date.now()),
+    spent: shownSpent(state, Date.now()),
     remaining: remaining(state, Date.now()),
     metrics: state.metrics,
   }));
@@ -81,7 +81,7 @@ function statusOf(state: ThreadState): StatusView {
 }
 
 function costOf({ before, run }: ThreadState): number {
-  return before.costUsd + (run?.costUsd ?? 0);
+  return shownUsd(before.costUsd + (run?.costUsd ?? 0));
 }
 
 /** Returns the fields of a query's argument. Throws if it is not an object or has unknown fields. */

@@ -15,6 +15,7 @@ import { limitWords, type RunEnd } from '../core/decide';
 import { saidIn } from '../core/log';
 import { noUsage } from '../core/message';
 import type { CancelRequest } from '../core/requests';
+import { shownUsd } from '../core/spent';
 import { stepIdOf, type ThreadState } from '../core/state';
 import { unreachable } from '../core/unreachable';
 import { requestCancelOptions } from './activity-options';
@@ -162,8 +163,8 @@ export function result(state: ThreadState, end?: RunEnd): ThreadResult {
     runId: id,
     turns: turn,
     usage,
-    costUsd,
-    thread: { runs: number, turns: before.turns + turn, usage: state.usage, costUsd: before.costUsd + costUsd },
+    costUsd: shownUsd(costUsd),
+    thread: { runs: number, turns: before.turns + turn, usage: state.usage, costUsd: shownUsd(before.costUsd + costUsd) },
   };
 }
 

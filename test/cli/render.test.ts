@@ -52,6 +52,16 @@ test('attempts that gave no answer are shown with their cost, before an answer a
   );
 });
 
+test('a message to a conversation between runs is not announced: it begins the next run, which shows it', () => {
+  const created = event('agent.run.created', { status: 'in_progress', initialMessages: [] });
+  const completed = event('thread.run.completed', { finalMessages: [], output: '', usage, turns: 1 });
+  const queued = event('thread.message.queued', { message: { id: 'q', role: 'user', content: 'And?' } });
+  const words = 'a message came in; it is read at the next turn';
+  expect(shown([created, queued])).toContain(words);
+  expect(shown([created, completed, queued])).not.toContain(words);
+  expect(shown([created, completed, created, queued])).toContain(words);
+});
+
 describe('the calls of a run', () => {
   const started = (toolCallId: string) => event('agent.tool.execution.started', { stepId: 's', toolCallId, name: 'add' });
   const completed = event('thread.run.completed', { finalMessages: [], output: '', usage, turns: 2 });

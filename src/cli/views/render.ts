@@ -1,4 +1,4 @@
-import type { AgentEvent, DurableEvent, EventData, PendingCall } from '../../core/event';
+import { type AgentEvent, type DurableEvent, type EventData, isTerminal, type PendingCall } from '../../core/event';
 import type { FailedAttempt } from '../../core/failure';
 import { excerpt } from '../../core/json';
 import { textOf, toolCallsOf, type UserMessage, wordsOf } from '../../core/message';
@@ -20,6 +20,7 @@ export type { ViewOptions } from './view-state';
 export function createView(options: ViewOptions): (event: AgentEvent) => Styled {
   const state = newViewState(options);
   return (event) => {
+    if (isTerminal(event)) state.running = false;
     const show = shown[event.type] as ((data: unknown, state: ViewState, event: AgentEvent) => Styled) | undefined;
     return show?.(event.data, state, event) ?? nothing;
   };
@@ -31,6 +32,7 @@ const shown: Shown = {
   'agent.run.created': (_, state, { timestamp }) => {
     state.startedAt = Date.parse(timestamp);
     state.began = new Set();
+    state.running = true;
     return nothing;
   },
   'agent.run.step.created': ({ turn }, state) => {
@@ -39,7 +41,8 @@ const shown: Shown = {
   },
   'thread.message.created': ({ message }, state) => (message.role === 'user' ? line(state, said(message, state)) : nothing),
   'thread.message.queued': ({ message, delivery = 'next-turn' }, state) =>
-    message.role === 'user' && message.origin
+    // Between runs, the message begins the next one, which shows it.
+    (message.role === 'user' && message.origin) || state.running === false
       ? nothing
       : line(state, state.options.paint.dim(`a message came in; it is read ${whenRead[delivery]}`)),
   'thread.message.superseded': ({ reason }, state) => line(state, state.options.paint.yellow(`! a message was not taken in: ${reason}`)),

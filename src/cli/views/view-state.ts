@@ -24,6 +24,8 @@ export interface ViewState {
   startedAt?: number;
   /** The ids of the run's calls that began. Absent if the run's beginning was not shown. */
   began?: Set<string>;
+  /** Whether a run is under way. Absent if neither its beginning nor its end was shown. */
+  running?: boolean;
   /** The closing text that was already shown. The run's terminal event repeats it. */
   closing?: string;
 }
