@@ -68,6 +68,8 @@ export const bounds = {
   /** The description of such a tool, and the JSON Schema of its arguments. */
   mcpDescriptionChars: 4_000,
   mcpSchemaChars: 64_000,
+  /** Sets of characters by property (`\p{L}`) in the patterns of a tool whose author is not trusted. */
+  patternSets: 50,
   /** The descriptions and schemas of all its tools, which are in each request to a model. */
   mcpToolsChars: 200_000,
 

@@ -54,3 +54,15 @@ test('the pattern is shown to the model without hidden characters, and bounded',
   expect(String(schema.description)).toMatch(/^A name\. Pattern: <U\+202E>\(\?i\)x+/);
   expect(String(schema.description).length).toBeLessThan(250);
 });
+
+test('patterns with many sets of characters by property are not parsed, and do not hold up the worker', () => {
+  const costly = Array.from({ length: 10 }, (_, i) => ({ pattern: `[${'\\p{C}'.repeat(1_000)}]${i}` }));
+  const few = { pattern: '^\\p{L}+$' };
+  const before = process.cpuUsage();
+  const { schema, unknown } = withoutUnknownPatterns({ type: 'object', properties: { few }, anyOf: [...costly, { pattern: '^a$' }] });
+  const { user, system } = process.cpuUsage(before);
+  expect(unknown).toHaveLength(costly.length);
+  expect(schema).toMatchObject({ properties: { few }, anyOf: expect.arrayContaining([{ pattern: '^a$' }]) });
+  // Parsed, they take more than a second.
+  expect((user + system) / 1_000).toBeLessThan(500);
+});
