@@ -39,7 +39,7 @@ export const applyPatch = defineTool({
   }),
   effect: 'keyed',
   async execute({ patch, dry_run: dryRun }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const makePlan = () => planPatch(workspace, parsePatch(patch), dryRun);
     try {
       return dryRun ? (await makePlan()).report : await changeFiles(workspace, ctx, pathsOfPatch(patch), makePlan);

@@ -11,7 +11,7 @@ import { clipped, similarLines } from './similar-lines';
 import { WorkspaceError } from './workspace';
 
 const input = z.object({
-  path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
+  path: z.string().min(1).describe('Relative to the workspace, or absolute.'),
   old_string: z
     .string()
     .min(1, 'must not be empty; use write_file to create a file or to replace it as a whole')
@@ -45,7 +45,7 @@ export const editFile = defineTool({
   input,
   effect: 'keyed',
   async execute(args, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const makePlan = async () => {
       const file = await readFileText(workspace, args.path);
       const { expected_hash: expected } = args;

@@ -25,7 +25,7 @@ export const globFiles = defineTool({
   effect: 'pure',
   timeoutMs: timeoutMs + 5_000,
   async execute({ pattern, path, offset, limit }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const target = await targetOf(workspace, path);
     if (target.name !== undefined) throw new WorkspaceError(`'${path}' is a file. Name a folder.`);
     const [matching, listed] = await inTurn(() =>

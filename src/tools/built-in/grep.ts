@@ -42,7 +42,7 @@ export const grepFiles = defineTool({
 });
 
 async function search(args: GrepArguments, ctx: ToolContext): Promise<string> {
-  const workspace = await openWorkspace(ctx.workspace);
+  const workspace = await openWorkspace(ctx.workspace, ctx);
   const target = await targetOf(workspace, args.path);
   const shown = (name: string) => shownPath(workspace.show(join(target.folder, name)));
   const { local } = workspace;

@@ -13,14 +13,14 @@ export const listDir = defineTool({
   description:
     'List a folder, two levels deep unless depth says otherwise. Folders come first and end with "/", symbolic links end with "@". Where "[... K more entries ...]" ends the answer, go on with offset.',
   input: z.object({
-    path: z.string().min(1).default('.').describe('Relative to the workspace, or absolute inside it.'),
+    path: z.string().min(1).default('.').describe('Relative to the workspace, or absolute.'),
     depth: z.number().int().min(1).max(20).default(2).describe('How many levels.'),
     offset: z.number().int().min(1).default(1).describe('The first entry, counted from 1.'),
     limit: z.number().int().min(1).max(1_000).default(50).describe('How many entries at most.'),
   }),
   effect: 'pure',
   async execute({ path, depth, offset, limit }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const found: string[] = [];
     const folder = await workspace.inside(path);
     if ((await workspace.stat(folder))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);

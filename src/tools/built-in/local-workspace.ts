@@ -6,15 +6,16 @@ import { checkPath, codeOf, type OpenFolder, outside, pathError, shown, type Wor
 
 /**
  * A workspace that is a folder of this machine. Each opened file and folder is checked again, because the tree may have changed since its path was
- * resolved.
+ * resolved. With `fullAccess`, all paths of the machine count as inside.
  */
-export async function openLocalWorkspace(folder: string): Promise<Workspace> {
+export async function openLocalWorkspace(folder: string, fullAccess = false): Promise<Workspace> {
   const root = await realpath(folder).catch((error: unknown) => {
     throw new WorkspaceError(`The workspace ${folder} can't be used (${codeOf(error)}). It must be a folder that exists on the worker.`);
   });
 
-  const isInside = (real: string) => real === root || real.startsWith(root === sep ? sep : root + sep);
-  const show = (real: string) => relative(root, real) || '.';
+  const isBelow = (real: string) => real === root || real.startsWith(root === sep ? sep : root + sep);
+  const isInside = (real: string) => fullAccess || isBelow(real);
+  const show = (real: string) => (isBelow(real) ? relative(root, real) || '.' : real);
 
   const leadsTo = async (path: string, asked: string): Promise<string> => {
     checkPath(path);
@@ -42,6 +43,11 @@ export async function openLocalWorkspace(folder: string): Promise<Workspace> {
   /** Creates missing folders, each inside the one that was opened before it. */
   const makeFolder = async (real: string): Promise<OpenFolder> => {
     if (!isInside(real)) throw outside(real, root);
+    if (!isBelow(real)) {
+      // Step by step it would need permission to read every folder on the way.
+      await mkdir(real, { recursive: true });
+      return openFolder(real, real);
+    }
     let opened = await openFolder(root, '.');
     for (const name of relative(root, real).split(sep).filter(Boolean)) {
       const { handle, path } = opened;

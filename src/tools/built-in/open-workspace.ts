@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
+import type { ToolContext } from '../defining/define-tool';
 import { openLocalWorkspace } from './local-workspace';
 import type { Workspace } from './workspace';
 
@@ -10,10 +11,11 @@ const mounted = new Map<string, Open>();
 
 /**
  * Opens the workspace of a path: a folder of this machine, or a workspace that is mounted there. Throws `WorkspaceError` if it does not exist.
+ * `fullAccess`: a folder of this machine does not confine the tools that use it.
  */
-export async function openWorkspace(folder: string): Promise<Workspace> {
+export async function openWorkspace(folder: string, { fullAccess }: Pick<ToolContext, 'fullAccess'> = {}): Promise<Workspace> {
   const open = mountAt(folder);
-  return open ? open(resolve(folder)) : openLocalWorkspace(folder);
+  return open ? open(resolve(folder)) : openLocalWorkspace(folder, fullAccess);
 }
 
 /** Creates the folder of a workspace, unless it exists. */

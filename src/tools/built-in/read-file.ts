@@ -17,13 +17,13 @@ export const readFile = defineTool({
   description:
     'Read a text file. Each line comes as "L{number}: {text}". Long files come in pieces: where "[... K more lines ...]" ends the lines, read on with offset. The hash at the end identifies the content, for expected_hash of edit and write_file.',
   input: z.object({
-    path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
+    path: z.string().min(1).describe('Relative to the workspace, or absolute.'),
     offset: z.number().int().min(1).default(1).describe('The first line, counted from 1.'),
     limit: z.number().int().min(1).default(2_000).describe('How many lines at most.'),
   }),
   effect: 'pure',
   async execute({ path, offset, limit }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const file = await workspace.openFile(path);
     try {
       const found = await readLines(file, { offset, limit, maxBytes: maxOutputBytes - footerBytes }, ctx.signal);

@@ -152,7 +152,7 @@ export async function placeOf(
   { environment, sandbox }: HowToRun,
   ctx: ToolContext,
 ): Promise<{ cwd: string; env: Environment; confined?: Confine }> {
-  const { root, local, inside, stat } = await openWorkspace(ctx.workspace);
+  const { root, local, inside, stat } = await openWorkspace(ctx.workspace, ctx);
   if (!local)
     throw new WorkspaceError(`Commands need a folder on disk, and the workspace ${root} has none: only the tools for files work in it.`);
   const cwd = await inside(workdir);

@@ -13,12 +13,12 @@ export const viewImage = defineTool({
   name: 'view_image',
   description: 'Look at an image file (PNG, JPEG, GIF, WebP or BMP), such as a screenshot or a diagram.',
   input: z.object({
-    path: z.string().min(1).describe('Relative to the workspace, or absolute inside it.'),
+    path: z.string().min(1).describe('Relative to the workspace, or absolute.'),
     detail: z.enum(['auto', 'low', 'high']).default('auto').describe('How closely to look; low costs less.'),
   }),
   effect: 'pure',
   async execute({ path, detail }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace);
+    const workspace = await openWorkspace(ctx.workspace, ctx);
     const real = await workspace.inside(path);
     const found = await readBytes(workspace, real, path);
     if (!found) throw new WorkspaceError(`'${path}' does not exist.`);

@@ -29,6 +29,8 @@ export interface ToolContext {
   maxOutputBytes: number;
   /** The answers that people gave to earlier questions of the call. Absent: the call can't ask. For tools of MCP servers. */
   answers?: readonly QuestionAnswer[];
+  /** The mode is `full-access`, and the agent's commands run without a sandbox: the tools for files may leave the workspace, as commands can. */
+  fullAccess?: true;
   /** For the tool `update_plan`: the thread's plan, as the tool returned it last. */
   plan?: string;
 }

@@ -55,6 +55,8 @@ export interface Permissions {
   /** Returns these permissions for one agent, whose remembered rules are read from the store. Called by `defineAgent`. */
   forAgent(name: string): Permissions;
   readonly store?: PermissionStore | undefined;
+  /** The mode is `full-access`: the tools for files may leave the workspace if commands may. */
+  readonly fullAccess?: true | undefined;
 }
 
 /** Creates permissions. Throws `TypeError` that names every problem. */
@@ -122,6 +124,7 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
       },
       forAgent,
       ...(store && { store }),
+      ...(mode === 'full-access' && { fullAccess: true as const }),
     });
   return forAgent(undefined);
 }

@@ -24,6 +24,8 @@ export interface ToolHost {
   dependencies?: Dependencies;
   /** The answers to earlier questions of the call. Absent: it can't ask people. */
   answers?: readonly QuestionAnswer[];
+  /** The tools for files are not confined to the workspace. */
+  fullAccess?: true;
   /** The thread's plan. */
   plan?: string;
   now?(): Date;
@@ -84,6 +86,7 @@ function toolContext(call: ToolCall, host: ToolHost, signal: AbortSignal): { ctx
     now: host.now ?? (() => new Date()),
     ...(host.answers && { answers: host.answers }),
     ...(host.plan !== undefined && { plan: host.plan }),
+    ...(host.fullAccess && { fullAccess: true as const }),
     maxOutputBytes: host.keep ? bounds.collectedBytes : maxOutputBytes,
     progress(message) {
       // An abandoned tool may still report progress; its call is over.

@@ -19,6 +19,7 @@ import { doneTool } from '../built-in/done';
 import { approvalFor } from '../defining/approval';
 import { defaultToolTimeoutMs, type Tool } from '../defining/define-tool';
 import { extraTool } from '../defining/extra-tool';
+import { shellTool } from '../permissions/harmless-commands';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
 import { createFindTools } from '../search/find-tools';
@@ -106,6 +107,10 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
   ]);
   const hiddenNames = new Set(hidden.map(({ name }) => name));
   const unknown = unknownTool(byName, hiddenNames, options.missing);
+  // The tools for files reach no more than the agent's commands do.
+  const shell = byName.get(shellTool);
+  const isConfined = !shell || (shell.sandbox && shell.sandbox.state !== 'unused');
+  const hostFor = (host: ToolHost): ToolHost => (permissions.fullAccess && !isConfined ? { ...host, fullAccess: true } : host);
 
   return Object.freeze({
     specs(extraTools: readonly ExtraTool[] = [], { loaded = [], forced }: Shown = {}) {
@@ -149,7 +154,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       if (!tool) return { outcome: failed(unknown(call.name), { status: 'rejected' }), threw: false };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: failed(parsed.error, { status: 'rejected' }), threw: false };
-      return runTool(tool, call, parsed.args, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
+      return runTool(tool, call, parsed.args, { ...hostFor(host), timeoutMs: tool.timeoutMs ?? otherwise });
     },
 
     async probe(call: ToolCall, host: ToolHost): Promise<Execution | undefined> {
@@ -158,7 +163,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { outcome: undecided(call.name, parsed.error.message), threw: false };
       // An error would fail the activity, and then count as a failed call, which the model repeats.
-      return probedOutcome(tool, call, parsed.args, host).catch((error: unknown) => ({
+      return probedOutcome(tool, call, parsed.args, hostFor(host)).catch((error: unknown) => ({
         outcome: undecided(call.name, messageOfThrown(error)),
         threw: false,
       }));
@@ -169,7 +174,7 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       if (!tool) return { status: 'failed', message: unknown(call.name).message, final: true };
       const parsed = await parseArguments(tool, call.arguments);
       if (!parsed.ok) return { status: 'failed', message: parsed.error.message, final: true };
-      return compensateTool(tool, call, { args: parsed.args, output }, { ...host, timeoutMs: tool.timeoutMs ?? otherwise });
+      return compensateTool(tool, call, { args: parsed.args, output }, { ...hostFor(host), timeoutMs: tool.timeoutMs ?? otherwise });
     },
   });
 }
