@@ -41,6 +41,7 @@ const table: Record<string, Allowance> = {
       'htmlparser2',
       '@jsquash/jpeg',
       '@jsquash/png',
+      '@jsquash/webp',
       '@modelcontextprotocol/client',
     ],
   },

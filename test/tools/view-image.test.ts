@@ -1,4 +1,5 @@
-import { symlink, writeFile as writeText } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { readFile as readBytes, symlink, writeFile as writeText } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -86,7 +87,7 @@ describe('view_image', () => {
     };
     expect(await refused('text')).toBe("Error: 'f' is not an image in a known format (PNG, JPEG, GIF, WebP, BMP).");
     const gif = Buffer.concat([latin('GIF89a'), Buffer.from([44, 99, 200, 0, 0, 0, 0]), latin('\x2c....\x3b')]);
-    expect(await refused(gif)).toMatch(/has 25388x200 pixels and 19 bytes; .*only PNG, JPEG and BMP images are scaled. Scale it down/);
+    expect(await refused(gif)).toMatch(/^Error: 'f' can't be shown: /);
     // Refused by the header, before anything is decoded.
     expect(await refused(png(50_000, 50_000))).toContain('images of more than 25000000 pixels are not scaled');
     expect(await refused(png(9_000, 10))).toMatch(/^Error: 'f' can't be shown: /);
@@ -171,6 +172,131 @@ function pixelsOf(file: Buffer): Color[][] {
   );
 }
 
+interface GifFrame {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** Indices in the palette. */
+  colors(x: number, y: number): number;
+}
+
+/** A GIF; `transparent`: an index that stands for no color. */
+function gif(
+  width: number,
+  height: number,
+  palette: number[],
+  frames: GifFrame[],
+  isInterlaced: boolean,
+  transparent?: number,
+  isCompressed = true,
+): Buffer {
+  const words = (...numbers: number[]) => Buffer.from(new Uint16Array(numbers).buffer);
+  const bits = Math.max(2, Math.ceil(Math.log2(palette.length / 3)));
+  const blocks = frames.flatMap(({ left, top, width: w, height: h, colors }) => {
+    const ys = Array.from({ length: h }, (_, y) => y);
+    const order = isInterlaced
+      ? [
+          [0, 8],
+          [4, 8],
+          [2, 4],
+          [1, 2],
+        ].flatMap(([from = 0, by = 1]) => ys.filter((y) => y % by === from))
+      : ys;
+    const indices = order.flatMap((y) => Array.from({ length: w }, (_, x) => colors(x, y)));
+    const control = transparent === undefined ? [] : [Buffer.from([0x21, 0xf9, 4, 1, 0, 0, transparent, 0])];
+    const data = lzw(indices, bits, isCompressed);
+    const parts = Array.from({ length: Math.ceil(data.length / 255) }, (_, i) => data.subarray(i * 255, i * 255 + 255));
+    const image = [latin('\x2c'), words(left, top, w, h), Buffer.from([isInterlaced ? 0x40 : 0, bits])];
+    return [...control, ...image, ...parts.flatMap((part) => [Buffer.from([part.length]), part]), Buffer.from([0])];
+  });
+  const colors = Buffer.concat([Buffer.from(palette), Buffer.alloc(3 * 2 ** bits)], 3 * 2 ** bits);
+  const head = [latin('GIF89a'), words(width, height), Buffer.from([0x80 | (bits - 1), 0, 0]), colors];
+  return Buffer.concat([...head, Buffer.from([0x21, 0xfe, 2, 65, 65, 0]), ...blocks, latin('\x3b')]);
+}
+
+/** Uncompressed: each index is a code of its own, and the table is cleared before the codes become longer. */
+function lzw(indices: readonly number[], bits: number, isCompressed: boolean): Buffer {
+  const [clear, end] = [1 << bits, (1 << bits) + 1];
+  const bytes: number[] = [];
+  let [value, filled, size, next] = [0, 0, bits + 1, end + 1];
+  const put = (code: number) => {
+    value |= code << filled;
+    for (filled += size; filled >= 8; filled -= 8) {
+      bytes.push(value & 255);
+      value >>>= 8;
+    }
+  };
+  let table = new Map<string, number>();
+  const reset = () => {
+    put(clear);
+    table = new Map();
+    [size, next] = [bits + 1, end + 1];
+  };
+  reset();
+  let text = '';
+  const codeOf = (one: string) => table.get(one) ?? Number(one);
+  for (const [at, index] of indices.entries()) {
+    if (!isCompressed) {
+      if (at % (clear - 2) === 0 && at > 0) put(clear);
+      put(index);
+      continue;
+    }
+    const longer = text === '' ? String(index) : `${text},${index}`;
+    if (text === '' || table.has(longer)) {
+      text = longer;
+      continue;
+    }
+    put(codeOf(text));
+    table.set(longer, next);
+    if (next === 1 << size) size += 1;
+    next += 1;
+    if (next === 4_096) reset();
+    text = String(index);
+  }
+  if (text !== '') put(codeOf(text));
+  put(end);
+  if (filled > 0) bytes.push(value & 255);
+  return Buffer.from(bytes);
+}
+
+/** A lossless WebP. The codec runs in a process of its own: it is an ES module. */
+async function webp(width: number, height: number, colorAt: (x: number, y: number) => Color): Promise<Buffer> {
+  const data = new Uint8Array(width * height * 4);
+  for (let y = 0; y < height; y += 1) for (let x = 0; x < width; x += 1) data.set(colorAt(x, y), (y * width + x) * 4);
+  const folder = await newFolder();
+  await writeText(join(folder, 'pixels'), data);
+  const encode = `
+    const { readFileSync, writeFileSync } = require('node:fs');
+    const [folder, width, height] = process.argv.slice(1);
+    (async () => {
+      const { default: encode, init } = await import('@jsquash/webp/encode.js');
+      await init(new WebAssembly.Module(readFileSync(require.resolve('@jsquash/webp/codec/enc/webp_enc_simd.wasm'))));
+      const image = { data: new Uint8ClampedArray(readFileSync(folder + '/pixels')), width: Number(width), height: Number(height) };
+      writeFileSync(folder + '/webp', Buffer.from(await encode(image, { lossless: 1 })));
+    })();`;
+  execFileSync(process.execPath, ['--eval', encode, folder, String(width), String(height)], { stdio: 'inherit' });
+  return readBytes(join(folder, 'webp'));
+}
+
+/** An animation whose frames are at 2,4. */
+function animated(width: number, height: number, frames: readonly Buffer[]): Buffer {
+  const riff = (name: string, data: Buffer) => {
+    const head = Buffer.alloc(8);
+    head.write(name, 'latin1');
+    head.writeUInt32LE(data.length, 4);
+    return Buffer.concat([head, data, Buffer.alloc(data.length & 1)]);
+  };
+  const sizes = (...numbers: number[]) =>
+    Buffer.concat(numbers.map((number) => Buffer.from([number & 255, (number >> 8) & 255, number >> 16])));
+  const parts = frames.map((file) => {
+    const { width: w = 0, height: h = 0 } = imageHeader(file) ?? {};
+    return riff('ANMF', Buffer.concat([sizes(1, 2, w - 1, h - 1, 100), Buffer.from([0]), file.subarray(12)]));
+  });
+  const header = Buffer.concat([Buffer.from([0x12, 0, 0, 0]), sizes(width - 1, height - 1)]);
+  return riff('RIFF', Buffer.concat([latin('WEBP'), riff('VP8X', header), riff('ANIM', Buffer.alloc(6)), ...parts]));
+}
+
 const random = (seed: number) => {
   let at = seed;
   return () => {
@@ -251,6 +377,62 @@ describe('view_image of images that models do not take as they are', () => {
       [green, green, green],
     ]);
   });
+
+  test('[B143] a GIF that is too large is scaled, and of an animation its first frame is shown', async () => {
+    const palette = [...[red, blue, green].flatMap((color) => color?.slice(0, 3) ?? []), 9, 9, 9];
+    const colors = (x: number, y: number) => (y < 64 ? (x < 4_096 ? 0 : 1) : 2);
+    for (const isInterlaced of [false, true]) {
+      const file = gif(8_192, 128, palette, [{ left: 0, top: 0, width: 8_192, height: 128, colors }], isInterlaced);
+      const { text, mediaType, image } = await viewed(file);
+      expect(text).toBe(`f: image/gif, 8192x128 pixels, ${file.length} bytes; shown as image/png, 2048x32 pixels`);
+      expect(mediaType).toBe('image/png');
+      const pixels = pixelsOf(image);
+      expect([pixels[0]?.[0], pixels[15]?.[2_047], pixels[16]?.[0], pixels[31]?.[9]]).toEqual([red, blue, green, green]);
+    }
+    const part = { left: 100, top: 0, width: 8_100, height: 8, colors: (x: number) => (x < 4_000 ? 1 : 3) };
+    const moving = await viewed(gif(8_200, 8, palette, [part, { ...part, colors: () => 2 }], false, 3));
+    expect(moving.text).toMatch(/; its first frame is shown as image\/png, 2048x2 pixels$/);
+    const row = pixelsOf(moving.image)[0] ?? [];
+    // Outside of the frame, and where its index is the transparent one, nothing is seen.
+    expect([row[0]?.[3], row[200], row[2_000]?.[3]]).toEqual([0, blue, 0]);
+  });
+
+  test('[B143] the texts of a GIF are read as they were written', async () => {
+    const next = random(11);
+    const palette = Array.from({ length: 256 * 3 }, (_, i) => (i * 7) & 255);
+    const indices = Array.from({ length: 8_100 * 20 }, () => next() & (next() > 200 ? 255 : 3));
+    const frame = { left: 0, top: 0, width: 8_100, height: 20, colors: (x: number, y: number) => indices[y * 8_100 + x] ?? 0 };
+    const [compressed, plain] = [true, false].map((isCompressed) => gif(8_100, 20, palette, [frame], false, undefined, isCompressed));
+    const [one, other] = [await viewed(compressed as Buffer), await viewed(plain as Buffer)];
+    expect(compressed?.length).toBeLessThan(plain?.length ?? 0);
+    expect(pixelsOf(one.image)).toEqual(pixelsOf(other.image));
+  });
+
+  test('[B143] a WebP that is too large is scaled, and of an animation its first frame is shown', async () => {
+    const still = await webp(8_192, 64, (x) => (x < 4_096 ? red : blue) as Color);
+    const { text, image } = await viewed(still);
+    expect(text).toBe(`f: image/webp, 8192x64 pixels, ${still.length} bytes; shown as image/png, 2048x16 pixels`);
+    const pixels = pixelsOf(image);
+    expect([pixels[0]?.[0], pixels[15]?.[2_047]]).toEqual([red, blue]);
+    const frames = [await webp(8_100, 4, () => green as Color), await webp(8_100, 4, () => red as Color)];
+    const moving = await viewed(animated(8_192, 8, frames));
+    expect(moving.text).toMatch(/; its first frame is shown as image\/png, 2048x2 pixels$/);
+    // The frame is at 2,4.
+    expect([pixelsOf(moving.image)[0]?.[9]?.[3], pixelsOf(moving.image)[1]?.[9]]).toEqual([0, green]);
+    for (const bytes of [animated(8_192, 8, []), animated(8_100, 4, frames), still.subarray(0, 40)]) {
+      expect((await viewed(bytes)).text).toMatch(/can't be shown|damaged/);
+    }
+  });
+
+  test('damaged GIF and WebP files do not end the thread without an answer', async () => {
+    const good = gif(9_000, 2, [1, 2, 3, 4, 5, 6], [{ left: 0, top: 0, width: 9_000, height: 2, colors: (x) => x & 1 }], false);
+    const next = random(3);
+    for (let round = 0; round < 15; round += 1) {
+      const bad = Buffer.from(good);
+      for (let n = 0; n < 5; n += 1) bad[19 + ((next() * 256 + next()) % (bad.length - 20))] = next();
+      expect((await viewed(bad)).text).toMatch(/^f: image\/gif|^Error: 'f' can't be shown: /);
+    }
+  }, 60_000);
 
   test('other work of the process goes on meanwhile', async () => {
     const file = painted(5_000, 4_900, (x, y) => [x & 255, y & 255, 0, 255]);

@@ -11,7 +11,6 @@ const mostBytesInHistory = Math.floor((maxImageBytes * 3) / 4) - 1_024;
 export const scaledTo = { maxWidth: 2_048, maxHeight: 768 };
 /** Larger images are not decoded: a hundred megabytes of pixels, and as much again for the codec. */
 const mostDecoded = 25_000_000;
-const decoded: readonly ImageHeader['mediaType'][] = ['image/png', 'image/jpeg', 'image/bmp'];
 
 /**
  * Whether an image can be shown to a model as it is, must be converted or scaled before, or can't be shown, and why. `resultBytes`: how much of a
@@ -26,13 +25,10 @@ export function judgeImage(
   const most = mostFileBytes(resultBytes);
   const isTooLarge = width > mostPixels || height > mostPixels || bytes > most;
   if (!isTooLarge && mediaType !== 'image/bmp') return 'fits';
-  if (decoded.includes(mediaType) && width * height <= mostDecoded) return 'scale';
+  if (width * height <= mostDecoded) return 'scale';
   const limits = `models take at most ${mostPixels} pixels on a side, and ${most} bytes`;
-  const why = decoded.includes(mediaType)
-    ? `images of more than ${mostDecoded} pixels are not scaled`
-    : 'only PNG, JPEG and BMP images are scaled';
   return {
-    problem: `has ${width}x${height} pixels and ${bytes} bytes; ${limits}, and ${why}. Scale it down to 2048x768 with a program such as ImageMagick in the shell, and view the result.`,
+    problem: `has ${width}x${height} pixels and ${bytes} bytes; ${limits}, and images of more than ${mostDecoded} pixels are not scaled. Scale it down to 2048x768 with a program such as ImageMagick in the shell, and view the result.`,
   };
 }
 

@@ -6,12 +6,13 @@
 
 const { readFileSync } = require('node:fs');
 const { parentPort, workerData } = require('node:worker_threads');
+const { gifFrame, placed, webpFrame } = require('./first-frame');
 
 /**
  * @typedef {{ bytes: Uint8Array, mediaType: string, maxWidth: number, maxHeight: number, maxBytes: number }} ImageWork
- * @typedef {{ bytes: Uint8Array, mediaType: 'image/png' | 'image/jpeg', width: number, height: number }} MadeImage
+ * @typedef {{ bytes: Uint8Array, mediaType: 'image/png' | 'image/jpeg', width: number, height: number, isFirstFrame?: boolean }} MadeImage
  * @typedef {MadeImage | { thrown: string }} ImageAnswer
- * @typedef {{ data: any, width: number, height: number }} Pixels A Uint8ClampedArray of RGBA, from the top left.
+ * @typedef {{ data: any, width: number, height: number, isFirstFrame?: boolean }} Pixels A Uint8ClampedArray of RGBA, from the top left.
  */
 
 /** Marks that this file runs as the thread. */
@@ -31,24 +32,29 @@ async function made(work) {
 
 /** @param {ImageWork} work @returns {Promise<MadeImage>} */
 async function smaller({ bytes, mediaType, maxWidth, maxHeight, maxBytes }) {
-  const pixels = shrunk(await decoded(bytes, mediaType), maxWidth, maxHeight);
+  const whole = await decoded(bytes, mediaType);
+  const frame = whole.isFirstFrame ? { isFirstFrame: true } : {};
+  const pixels = shrunk(whole, maxWidth, maxHeight);
   const { width, height } = pixels;
   if (mediaType !== 'image/jpeg') {
     const png = await encodedPng(pixels);
-    if (png.length <= maxBytes) return { bytes: png, mediaType: 'image/png', width, height };
+    if (png.length <= maxBytes) return { bytes: png, mediaType: 'image/png', width, height, ...frame };
   }
   const encode = await jpegEncoder();
   onWhite(pixels);
   for (const quality of jpegQualities) {
     const jpeg = new Uint8Array(await encode(pixels, { quality }));
-    if (jpeg.length <= maxBytes) return { bytes: jpeg, mediaType: 'image/jpeg', width, height };
+    if (jpeg.length <= maxBytes) return { bytes: jpeg, mediaType: 'image/jpeg', width, height, ...frame };
   }
   throw new Error(`scaled to ${width}x${height} pixels it still has more than ${maxBytes} bytes`);
 }
 
 /** @param {Uint8Array} bytes @param {string} mediaType @returns {Promise<Pixels>} */
 async function decoded(bytes, mediaType) {
-  if (mediaType === 'image/bmp') return decodedBmp(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (mediaType === 'image/bmp') return decodedBmp(file);
+  if (mediaType === 'image/gif') return gifFrame(file);
+  if (mediaType === 'image/webp') return decodedWebp(file);
   const own = /** @type {ArrayBuffer} */ (bytes.slice().buffer);
   if (mediaType === 'image/png') {
     const { decode, init } = await import('@jsquash/png/decode.js');
@@ -59,6 +65,16 @@ async function decoded(bytes, mediaType) {
   await init(codec('@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm'), quiet);
   // As cameras mark it: the mark itself is lost.
   return decode(own, { preserveOrientation: true });
+}
+
+/** @param {Buffer} file @returns {Promise<Pixels>} */
+async function decodedWebp(file) {
+  const { default: decode, init } = /** @type {any} */ (await import('@jsquash/webp/decode.js'));
+  await init(codec('@jsquash/webp/codec/dec/webp_dec.wasm'), quiet);
+  const frame = webpFrame(file);
+  const bytes = frame?.bytes ?? file;
+  const pixels = await decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  return frame ? { ...placed(pixels, frame), isFirstFrame: frame.isFirstFrame } : pixels;
 }
 
 async function jpegEncoder() {

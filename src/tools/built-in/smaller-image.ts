@@ -9,7 +9,7 @@ const thread = { file: join(__dirname, 'image-thread.js'), name: threadName, wha
 const inTurn = fewAtOnce(1);
 
 /**
- * Decodes a PNG, JPEG or BMP image and encodes it as PNG or JPEG, scaled down to fit, in a thread of its own: one image at a time. The caller bounds
+ * Decodes an image, of an animation the first frame, and encodes it as PNG or JPEG, scaled down to fit, in a thread of its own: one image at a time. The caller bounds
  * the number of its pixels. Rejects if the image is damaged, can't be made small enough, or takes more than 15 s.
  */
 export function smallerImage(work: ImageWork, signal: AbortSignal): Promise<MadeImage> {

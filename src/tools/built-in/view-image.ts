@@ -34,7 +34,7 @@ export const viewImage = defineTool({
     const made = await smallerImage(work, ctx.signal).catch((error: Error) => {
       throw new WorkspaceError(`'${path}' can't be shown: ${error.message}.`);
     });
-    const shownAs = `; shown as ${made.mediaType}, ${made.width}x${made.height} pixels`;
+    const shownAs = `; ${made.isFirstFrame ? 'its first frame is ' : ''}shown as ${made.mediaType}, ${made.width}x${made.height} pixels`;
     return [{ type: 'text', text: text + shownAs }, imagePart(made, detail)];
   },
 });
