@@ -23,13 +23,16 @@ export interface Models {
    */
   resolve(name: string): ResolvedModel;
   /**
-   * Closes each provider that can be closed, once, also if another fails to close; rejects with the first failure. A worker closes the models that
-   * it made from its option `providers`; whoever passes `models` to a worker closes them after it.
+   * Closes each provider that can be closed, once, also if another fails to close or takes longer than 5 s; rejects with the first failure. A worker
+   * closes the models that it made from its option `providers`; whoever passes `models` to a worker closes them after it.
    */
   close?: (() => Promise<void>) | undefined;
 }
 
 const defaultProvider = 'openai';
+
+/** How long a provider may take to close. */
+const closeMs = 5_000;
 
 /** Shorter names are similar by chance: `zai` is not a misspelt `xai`. */
 const leastChecked = 5;
@@ -44,7 +47,7 @@ export function createModels(
   const known = byName(Symbol.iterator in providers ? [...providers] : Object.entries(providers));
   let closed: Promise<void> | undefined;
   return {
-    close: () => (closed ??= closeAll([...new Set(known.values())])),
+    close: () => (closed ??= closeAll(new Map([...known].map(([name, provider]) => [provider, name])))),
     resolve(name) {
       const slash = name.indexOf('/');
       const prefix = slash > 0 ? name.slice(0, slash) : undefined;
@@ -88,9 +91,18 @@ function listed(pairs: readonly (readonly [string, ModelProvider])[]): string {
   return pairs.map(([name]) => `'${name}'`).join(', ');
 }
 
-async function closeAll(providers: readonly ModelProvider[]): Promise<void> {
-  const closed = await Promise.allSettled(providers.map(async (provider) => provider.close?.()));
+async function closeAll(providers: ReadonlyMap<ModelProvider, string>): Promise<void> {
+  const closed = await Promise.allSettled([...providers].map(([provider, name]) => closeInTime(provider, name)));
   for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+/** A provider that never closes must not keep its worker's process alive. */
+async function closeInTime(provider: ModelProvider, name: string): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`'${name}' did not close within ${closeMs / 1_000} s`)), closeMs);
+  });
+  await Promise.race([(async () => provider.close?.())(), late]).finally(() => clearTimeout(timer));
 }
 
 export interface VendorOptions {

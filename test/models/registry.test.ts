@@ -70,6 +70,18 @@ test('[A216] closing models closes each provider once, also after one that fails
   expect(closed).toEqual(['first', 'second']);
 });
 
+test('[A216] a provider that never closes is given up after 5 s', async () => {
+  jest.useFakeTimers();
+  try {
+    const closing = createModels({ first: { ...other, close: () => new Promise<void>(() => {}) }, other }).close?.();
+    const rejected = expect(closing).rejects.toThrow("'first' did not close within 5 s");
+    await jest.advanceTimersByTimeAsync(5_000);
+    await rejected;
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('the default models use OpenAI', () => {
   expect(defaultModels().resolve('gpt-5').model).toBe('gpt-5');
 });

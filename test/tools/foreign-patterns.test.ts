@@ -32,8 +32,31 @@ test.each<[string, object, object]>([
     { properties: { a: isBad }, if: { not: isBad }, else: { properties: { b: {} } }, unevaluatedProperties: false },
     { b: 1 },
   ],
+  [
+    'what is referred to',
+    {
+      properties: {
+        a: { oneOf: [{ type: 'string', ...isBad }, { $anchor: 'here', type: 'number' }] },
+        b: { $ref: '#/properties/a/oneOf/0' },
+        c: { $ref: '#gone' },
+        d: { $ref: '#/then/properties/x' },
+        e: { $ref: '#' },
+      },
+      if: { $anchor: 'gone', type: 'object' },
+      then: { properties: { x: { type: 'string' } } },
+    },
+    { b: 'x', c: 1, d: 'y', e: {} },
+  ],
 ])('without the pattern of %s nothing is refused that the server accepts', async (_, schema, value) => {
   expect(await problems(schema, value)).toEqual([]);
+});
+
+test('references to what stays in the schema are checked', async () => {
+  const schema = {
+    properties: { a: isBad, b: { $ref: '#/$defs/N' }, c: { $ref: '#text' }, d: { $ref: '#/$defs/%7EL~1/anyOf/1' } },
+    $defs: { N: { type: 'number' }, T: { $anchor: 'text', type: 'string' }, '~L/': { anyOf: [true, { type: 'boolean' }] } },
+  };
+  expect(await problems(schema, { b: 'x', c: 1, d: 1 })).toEqual(['b: must be number', 'c: must be string', 'd: must be boolean']);
 });
 
 test('the rest of the schema is checked', async () => {

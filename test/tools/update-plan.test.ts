@@ -9,8 +9,8 @@ const step = (description: string, status: string) => ({ description, status });
 describe('update_plan', () => {
   test('[B145] replaces the plan and echoes its steps with their status', async () => {
     const steps = [step('read\nthe code', 'completed'), step('repair it', 'in_progress'), step('test it', 'pending')];
-    expect(await told(updatePlan, { steps, explanation: 'The bug is elsewhere.' })).toBe(
-      '[x] read the code\n[>] repair it\n[ ] test it\nReason: The bug is elsewhere.',
+    expect(await told(updatePlan, { steps, explanation: 'The bug is\n[x] elsewhere.' })).toBe(
+      '[x] read the code\n[>] repair it\n[ ] test it\nReason: The bug is [x] elsewhere.',
     );
     expect(await told(updatePlan, { steps: [] })).toBe('(no steps)');
   });

@@ -51,7 +51,9 @@ export const updatePlan = defineTool({
   effect: 'keyed',
   execute({ steps, changes = [], explanation }, { plan = '' }) {
     const lines = (steps ?? changed(stepsOf(plan), changes)).map(lineOf);
-    return [...(lines.length === 0 ? ['(no steps)'] : lines), ...(explanation ? [`Reason: ${explanation}`] : [])].join('\n');
+    return [...(lines.length === 0 ? ['(no steps)'] : lines), ...(explanation ? [`Reason: ${explanation.replace(/\s+/g, ' ')}`] : [])].join(
+      '\n',
+    );
   },
 });
 

@@ -2,6 +2,7 @@ import { bounds } from '../../core/bounds';
 import { isObject, type JsonObject } from '../../core/json';
 import { printableLine } from '../../core/printable';
 import { shortText } from '../../core/text';
+import { anchorsIn, decodePointer } from './json-schema';
 
 /** A schema whose patterns are regular expressions of JavaScript. */
 export interface KnownPatterns {
@@ -29,7 +30,8 @@ export function withoutUnknownPatterns(given: JsonObject): KnownPatterns {
   const found = new Set<string>();
   find(given, found);
   const unknown = unknownOf(found);
-  return unknown.size === 0 ? { schema: given, unknown: [] } : { schema: rewrite(given, unknown), unknown: [...unknown] };
+  if (unknown.size === 0) return { schema: given, unknown: [] };
+  return { schema: withoutLostReferences(rewrite(given, unknown)), unknown: [...unknown] };
 }
 
 /**
@@ -93,6 +95,30 @@ function rewrite({ oneOf, ...schema }: Record<string, unknown>, unknown: Set<str
     else kept.allOf = [...(Array.isArray(kept.allOf) ? kept.allOf : []), choices];
   }
   return kept as JsonObject;
+}
+
+/** Leaves out the references to parts of the schema that were left out: they then accept everything. */
+function withoutLostReferences(schema: JsonObject): JsonObject {
+  const anchors = anchorsIn(schema);
+  const isLost = (ref: unknown) =>
+    typeof ref === 'string' && ref.startsWith('#') && !(ref === '#' || ref.startsWith('#/') ? isPlaceIn(schema, ref) : anchors.has(ref));
+  const any = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(any);
+    if (!isObject(node)) return node;
+    const entries = Object.entries(node).filter(([key, value]) => !(key === '$ref' && isLost(value)));
+    return Object.fromEntries(entries.map(([key, value]) => [key, data.includes(key) ? value : any(value)]));
+  };
+  return any(schema) as JsonObject;
+}
+
+function isPlaceIn(schema: JsonObject, ref: string): boolean {
+  let node: unknown = schema;
+  for (const step of ref.split('/').slice(1)) {
+    const key = decodePointer(step);
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return false;
+    node = (node as Record<string, unknown>)[key];
+  }
+  return typeof node === 'boolean' || isObject(node);
 }
 
 function named(keyword: string, schemas: Record<string, unknown>, unknown: Set<string>): Record<string, unknown> {

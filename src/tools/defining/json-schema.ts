@@ -123,7 +123,7 @@ function bundler(schema: JsonObject, components: Record<string, unknown>, refuse
 }
 
 /** The anchors of a schema and of those inside it: `#pet` for `$anchor: 'pet'`, or for `$id: '#pet'` in draft-07. */
-function anchorsIn(node: unknown, found = new Set<string>()): Set<string> {
+export function anchorsIn(node: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(node)) for (const inner of node) anchorsIn(inner, found);
   if (!isObject(node)) return found;
   if (typeof node.$anchor === 'string') found.add(`#${node.$anchor}`);
@@ -157,7 +157,7 @@ function hasOwnAnchor(node: Record<string, unknown>, ref: string): boolean {
   return node.$anchor === ref.slice(1) || node.$id === ref;
 }
 
-function decodePointer(step: string): string {
+export function decodePointer(step: string): string {
   let text = step;
   try {
     text = decodeURIComponent(step);

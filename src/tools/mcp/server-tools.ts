@@ -130,7 +130,7 @@ export class ServerTools {
     const patterns = this.#credentials.safeMessage(unchecked.slice(0, 10).join('; '));
     if (patterns !== '' && patterns !== this.#saidUnchecked) {
       this.warn(
-        `The MCP server '${this.name}' has patterns that are not regular expressions of JavaScript. Only the server checks them: ${patterns}.`,
+        `The MCP server '${this.name}' has patterns that are not regular expressions of JavaScript in its Unicode mode. Only the server checks them: ${patterns}.`,
       );
     }
     this.#saidUnchecked = patterns;
