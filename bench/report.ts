@@ -141,7 +141,7 @@ function rest({ resume, coldReplay, cancels, takeoverMs, billed, approvals, enco
   if (rows.length > 0) sections.push(table('Cancel and takeover (longhaul)', ['', 'p50', 'p95', 'max'], rows));
   if (billed) sections.push(ofActions(billed));
   if (approvals) sections.push(...ofApprovals(approvals));
-  if (encoding) sections.push(ofEncoding(encoding));
+  if (encoding) sections.push(ofEncoding(encoding), ofCompressors(encoding));
   if (context) sections.push(ofContext(context));
   if (hostile) sections.push(ofHostile(hostile));
   sections.push(table('Workflow bundle, bytes', Object.keys(bundleBytes), [Object.values(bundleBytes).map(show)]));
@@ -179,6 +179,16 @@ function ofEncoding(measured: Encoding[]): string {
       const costs = [historyBytes, payloadBytes, saved, msATurn, timeOfPlain, cpuMsATurn, cpuOfPlain, encodeUs, decodeUs];
       return [results, encoding, turns, ...costs.map(show)];
     }),
+  );
+}
+
+function ofCompressors(measured: Encoding[]): string {
+  return table(
+    'What compressors would make of the plain history (longhaul)',
+    ['tool results', 'compressor', 'plain is larger by', 'compress, µs a payload'],
+    measured.flatMap(({ results, compressors }) =>
+      compressors.map(({ name, smallerBy, compressUs }) => [results, name, show(smallerBy), show(compressUs)]),
+    ),
   );
 }
 

@@ -24,7 +24,7 @@ export function callToSign(threadId: string, call: PendingCall, expect: string |
   if (wrong !== undefined) {
     throw new LonghaulError(
       'request-refused',
-      `Nothing was signed: what waits as "${toolCallId}" (${name}) has the digest ${shown}, and ${wrong} was expected. Look at it again before you decide.`,
+      `Nothing was signed: what waits as "${toolCallId}" (${name}) ${kind === 'outcome' ? 'is' : 'has the digest'} ${shown}, and ${wrong} was expected. Look at it again before you decide.`,
       undefined,
       { refusal: 'not-as-expected' },
     );

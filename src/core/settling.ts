@@ -64,7 +64,7 @@ function notExpected(state: ThreadState, id: string, expect: unknown) {
   const { digest } = call ? checkedCall(call) : {};
   const mark = outcomeMark({ ...(digest && { digest }), ...(call?.ask && { since: new Date(call.ask.since).toISOString() }) });
   if (expect === mark) return undefined;
-  const words = `what waits as "${id}" (${call?.name}) has the digest ${mark}, and ${show(expect)} was expected; look at it again before you settle it`;
+  const words = `what waits as "${id}" (${call?.name}) is ${mark}, and ${show(expect)} was expected; look at it again before you settle it`;
   return refusal(words, 'not-as-expected');
 }
 

@@ -239,7 +239,7 @@ test('show prints the state of a thread and what it waits for', async () => {
   const { stdout, code } = await command('show', thread.id);
   expect(stdout).toMatch(/status +requires_action \(workflow running\)/);
   expect(stdout).toMatch(/history +[\d.]+ kB in \d+ events/);
-  expect(stdout).toContain('waits for its approval deploy\n  to: production\n');
+  expect(stdout).toContain('needs an approval: deploy\n  to: production\n');
   expect(stdout).toContain(`longhaul approve ${thread.id} ${call.toolCallId} --expect ${call.digest}`);
   expect(stdout).toMatch(/web ui .*\/namespaces\/default\/workflows\/thread_/);
   expect(code).toBe(0);

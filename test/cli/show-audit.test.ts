@@ -14,7 +14,16 @@ const lines = (told: Audit) => auditLines(told).map(({ text }) => text.replace('
 const paid: AuditFact = { kind: 'tool', toolCallId: 'c1', name: 'pay_invoice', status: 'success', durationMs: 8_200, attempts: 2 };
 
 test('small amounts are exact to a millionth, and nothing is 0', () => {
-  expect([0, 0.00375, 0.001, 0.5, 12].map(dollars)).toEqual(['0 USD', '0.00375 USD', '0.001 USD', '0.50 USD', '12.00 USD']);
+  expect([0, 0.00375, 0.001, 0.0196, 0.1, 0.5, 0.99999, 12].map(dollars)).toEqual([
+    '0 USD',
+    '0.00375 USD',
+    '0.001 USD',
+    '0.0196 USD',
+    '0.10 USD',
+    '0.50 USD',
+    '1.00 USD',
+    '12.00 USD',
+  ]);
 });
 
 test('a call that needed more than one attempt is reported, and counted with its tool', () => {

@@ -34,7 +34,7 @@ export async function inbox({ older, json, ...filter }: InboxOptions): Promise<v
 function cellsOf({ threadId, agent, status, since, call }: InboxItem): string[] {
   const waited = age(Date.now() - Date.parse(since));
   if (!call) return [waited, threadId, agent, status === 'suspended' ? 'reply' : '?', '', ''];
-  return [waited, threadId, agent, call.kind, call.kind === 'reply' ? call.toolCallId : call.name, whomWords(call)];
+  return [waited, threadId, agent, call.kind, call.kind === 'reply' ? call.toolCallId : call.name, whomWords(call) || 'anyone'];
 }
 
 function underneath({ threadId, call, note: why }: InboxItem): Pick<Row, 'below' | 'command'> {

@@ -117,6 +117,7 @@ function addSettling(program: Command): void {
     .description('say what became of a call whose outcome is unknown')
     .arguments('<thread> <call>')
     .option('--done <output>', 'it was carried out; the output that the tool would have returned, JSON or text; - reads standard input')
+    .option('--text', 'with --done: the output is text, even if it looks like JSON')
     .option('--not-done', 'it was not carried out, and runs again')
     .option('--failed <reason>', 'it failed, or was carried out in part; the reason is sent to the model')
     .option('--expect <hash>', 'only if what waits is the outcome that was shown with this')

@@ -156,14 +156,19 @@ export async function submit(
   );
 }
 
-type SettleOptions = Decision & { done?: string; notDone?: boolean; failed?: string; expect?: string };
+type SettleOptions = Decision & { done?: string; text?: boolean; notDone?: boolean; failed?: string; expect?: string };
 
 /** Prints what it is about to settle, and settles exactly that or nothing. */
-export async function settle(threadId: string, call: string, { done, notDone, failed, expect, ...who }: SettleOptions): Promise<void> {
+export async function settle(
+  threadId: string,
+  call: string,
+  { done, text, notDone, failed, expect, ...who }: SettleOptions,
+): Promise<void> {
   if ([done, notDone, failed].filter((given) => given !== undefined).length !== 1) {
     throw new UsageError('settle: say what became of the call, with one of --done OUTPUT, --not-done and --failed REASON');
   }
-  const output = done === undefined ? undefined : outputOf(await givenText(done, 'the output'));
+  const words = done === undefined ? undefined : await givenText(done, 'the output');
+  const output = words === undefined || text ? words : outputOf(words);
   await request(threadId, styled`${call} is settled.`, async (thread) => {
     const pending = (await thread.pending()).find(({ toolCallId, kind }) => toolCallId === call && kind === 'outcome');
     const isShown = pending && (expect === undefined || expect === outcomeMark(pending));

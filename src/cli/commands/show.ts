@@ -155,8 +155,8 @@ export function waitsLines(threadId: string, call: PendingCall, columns: number 
 }
 
 const waitsFor: Record<PendingCall['kind'], string> = {
-  approval: 'waits for its approval',
-  output: 'waits for its output',
+  approval: 'needs an approval:',
+  output: 'waits for an output from outside:',
   question: 'waits for an answer:',
   'tool-question': 'asks a person:',
   outcome: 'has an unknown outcome:',
@@ -180,8 +180,9 @@ function messageLine(message: Message): Styled {
   const text = excerpt(textOf(message.content).trim(), 140);
   if (message.role === 'user') return styled`${message.origin ? paint.dim(message.origin) : paint.cyan('you')}    ${text}`;
   if (message.role === 'tool') return styled`${message.isError ? paint.red('✗') : paint.green('✓')} ${message.name}  ${paint.dim(text)}`;
-  const calls = toolCallsOf(message.content).map((call) => styled`${paint.bold(call.name)} ${shortArguments(call.arguments, 60)}`);
+  const calls = toolCallsOf(message.content).map((call) =>
+    Styled.join([styled`▸ ${paint.bold(call.name)}`, ...[shortArguments(call.arguments, 60)].filter(Boolean)], ' '),
+  );
   const said = text || refusalOf(message.content);
-  const told = [...(said ? [said] : []), ...(calls.length > 0 ? [Styled.join(calls, ', ')] : [])];
-  return styled`${paint.bold('agent')}  ${Styled.join(told, styled`  ▸ `)}`;
+  return styled`${paint.bold('agent')}  ${Styled.join([...(said ? [said] : []), ...calls], '  ')}`;
 }

@@ -45,7 +45,10 @@ export const shownOfPeople: Shown = {
     editCall(state, toolCallId, editedArguments);
     const what = approved ? paint.green('approved') : paint.red('refused');
     const who = by ? byWhom(by, signed) : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
-    const edited = editedArguments === undefined ? '' : ` with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
+    const edited =
+      editedArguments === undefined
+        ? ''
+        : `${reason ? ';' : ''} with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
     return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
   },

@@ -57,8 +57,11 @@ function facts(name: string, values: readonly string[]): Styled {
   return styled`${name} ${paint.dim(`· ${values.filter(Boolean).join(' · ')}`)}`;
 }
 
+/** `0.000375 USD`, `0.0196 USD`, `12.00 USD`: small amounts are more exact. */
 export function dollars(usd: number): string {
-  return `${usd < 0.01 ? Number(usd.toFixed(6)) : usd.toFixed(2)} USD`;
+  const exact = Number(usd.toFixed(usd < 0.01 ? 6 : usd < 1 ? 4 : 2));
+  const isWhole = exact >= 1 || exact.toString().length < '0.00'.length;
+  return `${exact > 0 && isWhole ? exact.toFixed(2) : exact} USD`;
 }
 
 /** What is left of each limit, of the run and of the thread. */
