@@ -1,5 +1,7 @@
 import type { LonghaulClient } from '../src/client';
+import type { RequestName } from '../src/contract/requests';
 import type { PendingCall } from '../src/core/event';
+import { unreachable } from '../src/core/unreachable';
 import { type JournalLine, journaled, type RequestKind } from './journal';
 import { random } from './random';
 
@@ -15,11 +17,14 @@ export interface Crowd {
   pause(ms: number): Promise<void>;
 }
 
+/** Requests that the storm does not send. */
+type NotSent = 'answerQuestion' | 'settle';
+
 export interface Ask
   extends Partial<Pick<JournalLine, 'approved' | 'by' | 'edited' | 'toolCallId' | 'messageId' | 'nonsense' | 'deed' | 'run' | 'mark'>> {
   thread: string;
   kind: RequestKind;
-  name: string;
+  name: Exclude<RequestName, NotSent>;
   signal?: boolean;
   /** Send it a second time concurrently, under the same id. */
   twice?: boolean;
@@ -52,8 +57,10 @@ export function ask({ client, journal }: Crowd, { signal, twice, ...intent }: As
           return thread.resume({ ...(given as object), ...id });
         case 'compact':
           return thread.compact({ ...(given as object), ...id });
-        default:
+        case 'close':
           return thread.close({ ...(given as object), ...id });
+        default:
+          return unreachable(intent.name);
       }
     };
     if (!twice) return send();

@@ -1,6 +1,6 @@
 import { LonghaulError, type Thread } from '../src/client';
 import type { StatusView } from '../src/contract/thread';
-import { ask, type Crowd, decide } from './crowd';
+import { type Ask, ask, type Crowd, decide } from './crowd';
 import { type JournalLine, journaled } from './journal';
 import { readLines } from './ledger';
 import type { Deed, ThreadPlan } from './plan';
@@ -70,7 +70,7 @@ function say(crowd: Crowd, { id }: ThreadPlan, run: number): Promise<boolean> {
   }));
 }
 
-function control(crowd: Crowd, thread: string, name: string, more: object = {}, deed?: number): Promise<boolean> {
+function control(crowd: Crowd, thread: string, name: Ask['name'], more: object = {}, deed?: number): Promise<boolean> {
   return ask(crowd, { thread, kind: 'control', name, ...(deed !== undefined && { deed }) }, (mark) => ({
     reason: mark,
     by: 'ann',

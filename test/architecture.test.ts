@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { factsOf } from './support/imports';
 
@@ -183,13 +183,39 @@ test('every file imports only what its zone may', () => {
   expect(sources().flatMap((file) => violations(file, readFileSync(join(src, file), 'utf8')))).toEqual([]);
 });
 
+const page = readFileSync(join(__dirname, '../docs/architecture.md'), 'utf8');
+
 test('docs/architecture.md has the same table', () => {
   expect(documented()).toEqual(Object.fromEntries(Object.entries(table).map(([zone, allowed]) => [zone, ordered(allowed)])));
 });
 
+test('and says what the folders of a zone are, unless they are one for each provider or system', () => {
+  const folders = [...new Set(sources().flatMap((file) => /^([\w-]+\/[\w-]+)\//.exec(file)?.[1] ?? []))];
+  const rowOf = (zone: string) =>
+    page.split('\n').find((line) => line.startsWith('| `') && line.split(' | ')[0]?.match(`\`${zone}/?\``)) ?? '';
+  const missing = folders.filter((folder) => {
+    const [zone = '', name] = folder.split('/');
+    return !rowOf(zone).includes('one folder each') && !rowOf(zone).includes(`\`${name}\``);
+  });
+  expect(folders).toContain('tools/built-in');
+  expect(missing).toEqual([]);
+});
+
+test('the table of the loop has each file of src/workflows', () => {
+  const [, section = ''] = page.split('## The loop, file by file');
+  const [table = ''] = section.split(/^## /m);
+  const named = [...table.matchAll(/`([\w-]+\.ts)`/g)].map(([, name]) => `workflows/${name}`);
+  expect(named.sort()).toEqual(sources().filter((file) => file.startsWith('workflows/')));
+});
+
+test('each file that docs/architecture.md names exists', () => {
+  const named = [...page.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.ts)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join(src, path)) && !existsSync(join(src, '..', path)))).toEqual([]);
+});
+
 /** The table as the page has it: what may be imported of ours (`core; types of stream`), and of packages (`/common` is Temporal's). */
 function documented(): Record<string, Required<Allowance>> {
-  const page = readFileSync(join(__dirname, '../docs/architecture.md'), 'utf8');
   const section = page.split(/^## /m).find((part) => part.startsWith('Who may import whom')) ?? '';
   const rows = [...section.matchAll(/^\| (`.+?) \| .+? \| (.+?) \| (.+?) \|$/gm)];
   return Object.fromEntries(

@@ -10,7 +10,7 @@ const { archiveMessages } = proxyActivities<Activities>(archiveMessagesOptions);
 
 /**
  * Stores the text of the messages that leave the transcript, for the model. Returns its reference; undefined if it could not be stored: the run does
- * not depend on it.
+ * not depend on it, and so does not wait for a worker that has the agent (`whereAgentIs`).
  */
 export async function storeText({ state, growth }: ThreadContext, leaves: (message: Message) => boolean): Promise<string | undefined> {
   const ranges = rangesOf(state.messages, leaves);

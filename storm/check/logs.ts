@@ -1,13 +1,14 @@
+import type { TerminalEvent } from '../../src/core/event';
 import { hashOf } from '../reader-line';
 import { callsOf, type Evidence, type LogEvent, type Violation } from './evidence';
 
-export const terminal = [
-  'thread.run.completed',
-  'thread.run.failed',
-  'thread.run.incomplete',
-  'thread.run.cancelled',
-  'thread.run.expired',
-];
+export const terminal = Object.keys({
+  'thread.run.completed': true,
+  'thread.run.failed': true,
+  'thread.run.incomplete': true,
+  'thread.run.cancelled': true,
+  'thread.run.expired': true,
+} satisfies Record<TerminalEvent['type'], true>);
 
 /** I3: `seq` counts from 1 without gaps; each run has one terminal event, and it is the run's last. */
 export function brokenLogs({ threads }: Evidence): Violation[] {

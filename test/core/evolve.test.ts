@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import { formatNames } from '../../src/cli/views/format-names';
+import { createLines } from '../../src/cli/views/formats';
 import { bytesOf } from '../../src/core/context/carry';
 import type { DurableEvent } from '../../src/core/event';
 import { isTerminal } from '../../src/core/event';
@@ -9,10 +11,6 @@ import { measure } from '../../src/core/metrics';
 import { workedMs } from '../../src/core/spent';
 import { newThread, transcriptRef } from '../../src/core/state';
 import { hashOf } from '../../src/core/transcript';
-import { agentbEvents } from '../../src/projections/agentb/agentb';
-import { baseagentLines } from '../../src/projections/baseagent/baseagent';
-import { codeliaNotifications } from '../../src/projections/codelia/codelia';
-import { oneringaiEvents } from '../../src/projections/oneringai/oneringai';
 import { oneringaiStream } from '../../src/projections/oneringai/stream';
 import { project } from '../../src/projections/projection';
 import { rounds } from '../support/rounds';
@@ -213,8 +211,8 @@ test('a compacted log can be projected to every format', () => {
       const { state } = new Story().play(runs);
       const gone = { ...state, messages: [] };
       const told = gone.log.map((record) => join(record, gone));
-      for (const projection of [agentbEvents(), baseagentLines(), codeliaNotifications(), oneringaiEvents(), oneringaiStream()])
-        expect(project<unknown>(projection, told).length).toBeGreaterThan(0);
+      for (const format of formatNames) expect(told.map(createLines(format)).some(({ text }) => text !== '')).toBe(true);
+      expect(project(oneringaiStream(), told).length).toBeGreaterThan(0);
     }),
     runs,
   );
