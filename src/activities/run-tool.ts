@@ -35,6 +35,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
       threadId,
       answers,
       plan,
+      mediaBytes,
     } = request;
     const progress: StepProgress = { runId, toolCallId: call.id, name: call.name, attempt: 1 };
     return runStep(deps, { progress: () => progress, once, earlier, threadId }, async (step) => {
@@ -72,6 +73,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         dependencies: deps.dependencies,
         ...(answers && { answers }),
         ...(plan !== undefined && { plan }),
+        ...(mediaBytes !== undefined && { mediaBytes }),
         ...(artifacts && !isPage && { keep: (bytes, mediaType) => artifacts.keep(step.threadId, bytes, mediaType) }),
         progress(said) {
           const message = shortText(said, bounds.progressChars);

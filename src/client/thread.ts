@@ -58,6 +58,26 @@ export type Refusal = Decision & Expecting & Pick<DecisionRequest, 'stop'>;
 /** `id` is the message's id: letters, digits and `._:-`, at most 128. */
 export type SendOptions = Omit<SendRequest, 'input'>;
 
+const lines = new Map<string, Promise<unknown>>();
+
+/**
+ * Sends the large requests of this process to a thread one after another. The answer of a workflow task repeats each request that arrived for it, and has
+ * at most 4 MB: a worker could not answer several of them at once.
+ */
+async function oneByOne<T>(threadId: string, send: () => Promise<T>): Promise<T> {
+  const sent = (lines.get(threadId) ?? Promise.resolve()).then(send);
+  const over = sent.then(
+    () => undefined,
+    () => undefined,
+  );
+  lines.set(threadId, over);
+  try {
+    return await sent;
+  } finally {
+    if (lines.get(threadId) === over) lines.delete(threadId);
+  }
+}
+
 /** One thread. Every method may be called from any process, at any time. */
 export class Thread {
   constructor(
@@ -354,7 +374,8 @@ export class Thread {
     const update = () => temporal.workflow.getHandle(this.id).executeUpdate<Receipt, [unknown]>(name, { args: [payload], updateId });
     const patience = { patienceMs: options.requestTimeoutMs ?? 10_000, awayMs: options.serverAwayMs, passes: passesByItself };
     try {
-      return await persistForWorker(temporal.connection, method, update, patience);
+      const send = () => persistForWorker(temporal.connection, method, update, patience);
+      return await (bytes > largeRequest ? oneByOne(this.id, send) : send());
     } catch (error) {
       throw await this.#explained(method, error, { asked: true });
     }
@@ -384,6 +405,8 @@ export class Thread {
 
 /** The server answers a larger update with a failed workflow task and an unhelpful message. */
 const largestRequest = 2_000_000;
+/** A request of which a worker can answer ten in one workflow task, which is as many as a server passes on at the same time. */
+const largeRequest = 300_000;
 
 function randomId(): string {
   return randomBytes(9).toString('base64url');

@@ -163,6 +163,8 @@ export interface RunToolRequest {
   verify?: true;
   /** For the tool that changes it: the thread's plan as text. */
   plan?: string;
+  /** How many bytes of images and files the result may contain, if the answer has many calls. */
+  mediaBytes?: number;
   /** The answers to questions of the call so far, in order. Absent: the call can't ask people. */
   answers?: QuestionAnswer[];
   /** An attempt in an earlier activity may have begun. */

@@ -23,6 +23,8 @@ export const bounds = {
   factsBytes: 200_000,
   /** Messages passed inline to a model call whose query failed. Settings, tools and rules are in the same payload. */
   inlineBytes: 800_000,
+  /** Images and files in a result, which can't be cut. */
+  mediaBytes: 1024 * 1024,
   /** How much JSON of a tool's result is written. The model sees the beginning and the end of it. */
   outputChars: 250_000,
   /** An artifact: an output, an image or a file of a tool that is stored outside the history. It is held in memory to be written or read. */
@@ -167,9 +169,12 @@ export const bounds = {
   groups: 100,
   /** The policy by which people are asked about one call. */
   askBytes: 8_000,
-  /** A remembered rule; a thread has at most `rules` of them. */
+  /** A remembered rule; a thread has at most `rules` of them, with their signed decisions in `rulesBytes`. Each request to run a tool has them. */
   ruleBytes: 1_000,
   rules: 200,
+  rulesBytes: 300_000,
+  /** The input of hooks. A server ends the workflow if an activity's arguments have more than 2 MiB. */
+  hookInputBytes: 1_900_000,
   /** Models, and tools, that a thread's metrics count separately. */
   countedNames: 500,
   correlationIdChars: 1_000,

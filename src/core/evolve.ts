@@ -1,5 +1,5 @@
 import type { AgentFacts } from './agent';
-import type { Attestation } from './attestation';
+import type { Attestation, RememberedRule } from './attestation';
 import { bounds } from './bounds';
 import { changeCall, findCall, isCarriedOut } from './calls';
 import { nextBackOff, sizeAfter, turnsOf } from './context/budget';
@@ -467,12 +467,22 @@ function keepSignature(run: RunState | null, { toolCallId, signed }: { toolCallI
   if (signed) changeCall(run, toolCallId, { signed: [...(findCall(run, toolCallId)?.signed ?? []), signed] });
 }
 
+/** The newest rules, as many as a thread may have. */
+function newestRules(rules: readonly RememberedRule[]): RememberedRule[] {
+  let bytes = 0;
+  const first = rules.findLastIndex((rule) => {
+    bytes += bytesOf(rule);
+    return bytes > bounds.rulesBytes;
+  });
+  return rules.slice(first + 1).slice(-bounds.rules);
+}
+
 function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
   const { toolCallId, approved, editedArguments, digest, remembered, stop, by, reason, signed } = data;
   const { run } = state;
   if (remembered) {
     const rules = remembered.map((rule) => ({ ...rule, ...(signed && { signed }) }));
-    state.rules = [...state.rules, ...rules].slice(-bounds.rules);
+    state.rules = newestRules([...state.rules, ...rules]);
   }
   if (stop && run) run.stopped = { ...(by && { by }), reason: reason ?? 'a call was refused' };
   if (run?.limitAsk?.id === toolCallId) delete run.limitAsk;

@@ -19,9 +19,9 @@ import { toolSummary } from '../core/views';
 import { awaitCallOptions } from './activity-options';
 import type { backgroundCall } from './background-call';
 import { readyToCarryOver, shouldCarryOver } from './carry-over';
-import { finishCall } from './finish-call';
+import { finishCall, withheldWords } from './finish-call';
 import { activityEvents, backgroundEvents, grow } from './growth';
-import { hasHook, runHook } from './hooks';
+import { hasHook, runHook, tooLargeForHooks } from './hooks';
 import { newId } from './record';
 import type { ThreadContext } from './thread-context';
 import { runToolStep, type ToolCallStep } from './tool-step';
@@ -71,11 +71,13 @@ async function afterHooks(thread: ThreadContext, { id, name }: BackgroundCall, e
   const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? `retry: ${name} runs in the background` : undefined);
   // A reference would lead to what a hook has removed from the result.
   const { outputRef: _, ...withoutRef } = end;
+  const tooLarge = tooLargeForHooks(seen);
+  if (tooLarge !== undefined) return { ...withoutRef, content: withheldWords(name, status, tooLarge) };
   try {
     const after = await runHook(thread, 'after:tool', seen, id, ignored);
     return after?.content === undefined ? end : { ...withoutRef, content: toContent(after.content) };
   } catch {
-    return { ...withoutRef, content: `[${name} has run (${status}); its result is withheld.]` };
+    return { ...withoutRef, content: withheldWords(name, status) };
   }
 }
 

@@ -39,6 +39,12 @@ export function finishCall(thread: ThreadContext, id: string, { suspend, found, 
   if (found) loadTools(thread, id, found);
 }
 
+/** What the model gets instead of a result that hooks did not check. `why`: it is too large for them. */
+export function withheldWords(name: string, status: string, why = ''): string {
+  const sizes = why && ` The call and its result have ${why}.`;
+  return `[${name} has run (${status}); its result is withheld.${sizes}]`;
+}
+
 /** Loads the tools that a call found. */
 function loadTools({ state, record }: ThreadContext, toolCallId: string, found: readonly ToolSize[]): void {
   const { loadedTools: before = [], facts } = state;

@@ -6,6 +6,7 @@ import { type CallState, inForce, type RunState } from '../core/state';
 import { type Effect, outcomes, type ToolStrategy } from '../core/tool';
 import { unreachable } from '../core/unreachable';
 import { awaitPeople } from './ask-people';
+import { roomForCall } from './call-room';
 import { readyToCarryOver, shouldCarryOver } from './carry-over';
 import { finishCall, noProgress } from './finish-call';
 import { heldBack, throwIfCancelled, waitForPeople } from './gates';
@@ -89,7 +90,7 @@ function nextStep(thread: ThreadContext, run: RunState, progress: Progress): Ste
   const first = firstOpen(run, progress);
   if (isOver(thread, run, progress)) return 'over';
   const isHeld = ({ id, phase }: CallState) => paused && phase === 'ready' && (!progress.begun.has(id) || progress.held.has(id));
-  if (first.some((call) => mayBegin(thread, progress, call))) return 'begin';
+  if (first.some((call) => mayBegin(thread, progress, call)) && roomForCall(thread, run, progress.begun) !== 'later') return 'begin';
   if (!first.every((call) => waits(call) || isHeld(call))) return 'wait-for-calls';
   if (run.calls.some(waits)) return 'wait-for-people';
   return shouldCarryOver(thread, 'idle') ? 'carry-over' : 'hold';
@@ -108,7 +109,7 @@ function mayBegin({ state }: ThreadContext, { begun }: Progress, { id, phase }: 
   return phase === 'ready' && !state.paused && !begun.has(id);
 }
 
-/** Begins the calls that may begin. Calls that a limit forbids by now are skipped. */
+/** Begins the calls that may begin, as many as there is room for. Calls that a limit forbids by now, or that will never have room, are skipped. */
 function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): void {
   const gate = {
     isOver: () => isOver(thread, run, progress),
@@ -123,12 +124,17 @@ function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): v
     const { id, verdict } = call;
     if (!mayBegin(thread, progress, call)) continue;
     if (verdict.kind !== 'run') throw noProgress(call);
+    const room = roomForCall(thread, run, progress.begun);
+    if (room === 'later') return;
     const spentUp = beforeCall(thread.state, Date.now());
     progress.begun.add(id);
-    if (spentUp) finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${limitWords(spentUp)}` });
+    const why = spentUp ? limitWords(spentUp) : room === 'never' ? noRoom : undefined;
+    if (why !== undefined) finishCall(thread, id, { status: 'skipped', output: `Error: not executed. ${why}` });
     else follow(progress, runCall(thread, id, verdict, gate));
   }
 }
+
+const noRoom = 'The results of the other calls of this answer are too large for one turn. Call it again, with fewer calls in one answer.';
 
 function follow({ work, failures }: Progress, one: Promise<void>): void {
   work.push(one.catch((error: unknown) => failures.push(error)));

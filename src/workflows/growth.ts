@@ -51,8 +51,8 @@ export function isOvergrown(growth: Growth, state: ThreadState): boolean {
 const { isArray } = Array;
 const { keys: keysOf } = Object;
 
-/** Approximate size of a value as JSON in bytes, without serializing it, because every step calls this. */
-function weightOf(value: unknown): number {
+/** Approximate size of a value as JSON in bytes, without serializing it, because every step calls this. A character may take up to six bytes. */
+export function weightOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 4;
   if (isBytes(value)) return weightOfBytes((value as Uint8Array).length);

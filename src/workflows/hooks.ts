@@ -1,11 +1,14 @@
 import { ApplicationFailure, isCancellation, proxyActivities } from '@temporalio/workflow';
-import type { Activities, RunHooksRequest } from '../contract/activities';
+import { type Activities, failureTypes, type RunHooksRequest } from '../contract/activities';
+import { bounds } from '../core/bounds';
+import { bytesOf } from '../core/context/carry';
 import { noteDelivered } from '../core/evolve';
 import { countErrors, defaultHookErrors } from '../core/hook-errors';
 import type { HookAnswer, HookInput, HookName, HookReport } from '../core/hooks';
 import { transcriptRef } from '../core/state';
 import type { CheckedCall } from '../core/tool';
 import { runHooksOptions } from './activity-options';
+import { weightOf } from './growth';
 import { scheduleStep } from './schedule-step';
 import type { ThreadContext } from './thread-context';
 
@@ -14,6 +17,13 @@ const { runHooks } = proxyActivities<Activities>(runHooksOptions);
 /** Whether the agent has hooks of this name. Check it before `runHook` on every turn's path: a promise in workflow code is expensive. */
 export function hasHook({ state }: ThreadContext, hook: HookName): boolean {
   return state.facts?.hooks?.[hook] !== undefined;
+}
+
+/** Why hooks can't be sent an input: the server would end the workflow. Undefined if they can. */
+export function tooLargeForHooks(input: HookInput[HookName]): string | undefined {
+  // What is small by the estimate is not measured exactly, which takes longer.
+  const bytes = weightOf(input) * 6 > bounds.hookInputBytes ? bytesOf(input) : 0;
+  return bytes > bounds.hookInputBytes ? `${bytes} bytes of JSON, and hooks can be sent ${bounds.hookInputBytes}` : undefined;
 }
 
 /**
@@ -33,6 +43,9 @@ export async function runHook<N extends HookName>(
   // Hooks that may refuse a call are never disabled, because without them the call would be allowed.
   const disabled = hook === 'approve:tool' ? [] : ids.filter((id) => (state.hookErrors[id] ?? 0) >= most);
   if (ids.length === disabled.length) return undefined;
+  const tooLarge = tooLargeForHooks(input);
+  if (tooLarge !== undefined)
+    throw ApplicationFailure.nonRetryable(`The input of the hook '${hook}' has ${tooLarge}.`, failureTypes.hookFailed);
   const request: RunHooksRequest<N> = {
     agent: state.agent,
     hook,

@@ -1,6 +1,7 @@
 import type { WorkflowInterceptorsFactory, WorkflowInternalsInterceptor } from '@temporalio/workflow';
 import { replayFirst } from '../contract/replay-first';
 import { accountForEvents, eventTeller } from './account-for-events';
+import { boundedTasks } from './bounded-tasks';
 
 /**
  * Drops all other commands from an activation that answers queries. If an earlier activation was interrupted (on a machine so busy that the
@@ -78,6 +79,7 @@ function isChange(job: Jobs[number]): boolean {
   return !job.queryWorkflow && !job.doUpdate && !job.notifyHasPatch && !job.updateRandomSeed && !job.removeFromCache;
 }
 
-export const interceptors: WorkflowInterceptorsFactory = () => ({
-  internals: [answersAlone, neverAhead(), accountForEvents(), markedTasks()],
-});
+export const interceptors: WorkflowInterceptorsFactory = () => {
+  const { internals, outbound } = boundedTasks();
+  return { internals: [answersAlone, neverAhead(), accountForEvents(), markedTasks(), ...internals], outbound };
+};

@@ -29,6 +29,7 @@ import {
 import { checkSettle } from '../core/settling';
 import { activeRun, type ThreadState } from '../core/state';
 import { acceptAnswer, acceptDecision, acceptOutputs } from './ask-people';
+import { fitsTask, useTask } from './bounded-tasks';
 import { grow, requestEvents } from './growth';
 import { mustHaveRoom, needsCheck } from './one-of-few';
 import { answerQueries } from './queries';
@@ -142,9 +143,13 @@ function request<T>(
     },
     update(payload) {
       grow(thread.growth, requestEvents, payload);
+      useTask(payload);
       return take(payload);
     },
-    validator: (payload) => void understand(payload),
+    validator(payload) {
+      understand(payload);
+      if (!fitsTask(payload)) refuse(`${name}: several large requests arrived at the same time; send it again`, 'busy');
+    },
   };
 }
 

@@ -8,8 +8,9 @@ import { runsOnce, toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
 import { awaitPeople, requestAnswer } from './ask-people';
 import { continueInBackground, whyFull } from './background';
-import { callOf, finishCall } from './finish-call';
-import { hasHook, runHook } from './hooks';
+import { mediaRoom } from './call-room';
+import { callOf, finishCall, withheldWords } from './finish-call';
+import { hasHook, runHook, tooLargeForHooks } from './hooks';
 import { newId } from './record';
 import { leaveUnsettled } from './settle';
 import type { ThreadContext } from './thread-context';
@@ -64,9 +65,12 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
     const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? refused : undefined);
     // A reference would lead to what a hook has removed from the result.
     const { outputRef: _, ...withoutRef } = rest;
+    const withheld = (why = '') => finishCall(thread, id, { ...withoutRef, output: withheldWords(name, outcome.status, why) });
+    const tooLarge = tooLargeForHooks(seen);
+    if (tooLarge !== undefined) return withheld(tooLarge);
     const after = await runHook(thread, 'after:tool', seen, id, ignored).catch((error) => {
       // The tool has run, so its call needs an outcome. But the next run must not see a result that a hook blocked or failed to check.
-      finishCall(thread, id, { ...withoutRef, output: `[${name} has run (${outcome.status}); its result is withheld.]` });
+      withheld();
       throw error;
     });
     if (after?.retry && refused === undefined) continue;
@@ -111,6 +115,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(call.name === planTool && state.plan !== undefined && { plan: state.plan }),
     ...(verdict.questions && { answers }),
+    ...mediaRoom(run),
     ...(runsOnce[verdict.effect] && { once: true }),
     ...(verdict.effect === 'verify' && { verify: true, ...(again && { begun: true }) }),
   };

@@ -19,16 +19,19 @@ export interface ShownOutput {
 /** Outputs up to this size stay in the transcript whatever is pruned from it, so they need no reference. */
 const smallBytes = 200;
 
-/** Stores an output, and shortens it to what the model sees. Without `keep`, what is left out is lost. */
-export async function shownOutput(output: RawOutput, keep?: KeepBytes): Promise<ShownOutput> {
+/**
+ * Stores an output, and shortens it to what the model sees. Without `keep`, what is left out is lost. `media`: how many bytes of images and files the
+ * history has room for.
+ */
+export async function shownOutput(output: RawOutput, keep?: KeepBytes, media = maxImageBytes): Promise<ShownOutput> {
   if (output instanceof Uint8Array) return shownBytes(output, keep);
-  if (!keep) return { content: capContent(output) };
-  const content = typeof output === 'string' ? output : await withStoredMedia(output, keep);
+  if (!keep) return { content: capContent(output, { media }) };
+  const content = typeof output === 'string' ? output : await withStoredMedia(output, keep, media);
   const bytes = Buffer.from(typeof content === 'string' ? content : textOfParts(content));
   const ref = bytes.length > smallBytes ? await keep(bytes, 'text/plain') : undefined;
-  if (!ref) return { content: capContent(content) };
-  if (!isOverCap(content)) return { content: capContent(content), outputRef: ref };
-  return { content: capContent(content, { ref: ref.id }), outputRef: { ...ref, trimmed: true } };
+  if (!ref) return { content: capContent(content, { media }) };
+  if (!isOverCap(content)) return { content: capContent(content, { media }), outputRef: ref };
+  return { content: capContent(content, { media, ref: ref.id }), outputRef: { ...ref, trimmed: true } };
 }
 
 async function shownBytes(bytes: Uint8Array, keep?: KeepBytes): Promise<ShownOutput> {
@@ -39,8 +42,8 @@ async function shownBytes(bytes: Uint8Array, keep?: KeepBytes): Promise<ShownOut
 }
 
 /** Moves images and files that are too large for the history into the store. Those that can't be stored stay, and are left out later. */
-async function withStoredMedia(parts: readonly Part[], keep: KeepBytes): Promise<Part[]> {
-  let room = maxImageBytes;
+async function withStoredMedia(parts: readonly Part[], keep: KeepBytes, media: number): Promise<Part[]> {
+  let room = media;
   const stored: Part[] = [];
   for (const [at, part] of parts.entries()) {
     const isLarge = part.type !== 'text' && at < maxParts && urlBytes(part, room) > room;

@@ -7,8 +7,8 @@ import { tokensIn } from '../../core/waste';
 
 /** Maximum text of one tool result, in bytes of UTF-8. */
 export const maxOutputBytes = 50 * 1024;
-/** Maximum size of a result's images and files, which can't be cut: the answer must fit into a Temporal payload (2 MB). */
-export const maxImageBytes = 1024 * 1024;
+/** Maximum size of a result's images and files. */
+export const maxImageBytes = bounds.mediaBytes;
 /** Space for the marker with any number. */
 const markerBytes = 160;
 
@@ -60,14 +60,22 @@ export function isOverCap(content: Content): boolean {
   return text > maxOutputBytes || content.length > maxParts;
 }
 
+interface Cap {
+  /** Bytes of text, and of images and files. */
+  max?: number;
+  media?: number | undefined;
+  /** Where the whole is. */
+  ref?: string;
+}
+
 /**
  * Limits the total text of the parts, and omits images and files that are too large, and excess parts. Notes each omission in its place, with
  * `ref`, where the whole is.
  */
-export function capContent(content: Content, { max = maxOutputBytes, ref }: { max?: number; ref?: string } = {}): Content {
+export function capContent(content: Content, { max = maxOutputBytes, media: maxMedia = maxImageBytes, ref }: Cap = {}): Content {
   if (typeof content === 'string') return capText(content, max, ref);
   let text = max;
-  let media = maxImageBytes;
+  let media = maxMedia;
   let omitted = 0;
   const parts = content.slice(0, maxParts).flatMap((part): Part[] => {
     if (part.type !== 'text') {

@@ -44,9 +44,9 @@ export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: T
 }
 
 /** Stores what is too long to show, and shortens it. */
-async function shown(tool: Tool, { keep }: ToolHost, { outcome, threw }: RawExecution): Promise<Execution> {
+async function shown(tool: Tool, { keep, mediaBytes }: ToolHost, { outcome, threw }: RawExecution): Promise<Execution> {
   try {
-    return { outcome: { ...outcome, ...(await shownOutput(outcome.content, keep)) }, threw };
+    return { outcome: { ...outcome, ...(await shownOutput(outcome.content, keep, mediaBytes)) }, threw };
   } catch (error) {
     // Parts of a result may be objects with getters, which throw only now.
     const { durationMs } = outcome;

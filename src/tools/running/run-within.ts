@@ -22,6 +22,8 @@ export interface ToolHost {
   /** Stores outputs. Without it, what the model does not see of an output is lost. */
   keep?: KeepBytes;
   dependencies?: Dependencies;
+  /** How many bytes of images and files the result may contain. Default: what one result may. */
+  mediaBytes?: number;
   /** The answers to earlier questions of the call. Absent: it can't ask people. */
   answers?: readonly QuestionAnswer[];
   /** The tools for files are not confined to the workspace. */
