@@ -291,13 +291,24 @@ describe('skills', () => {
     }
   });
 
-  test('a search that was begun after a file was changed sees the change', async () => {
+  test('a search that is begun after a file was changed sees the change, also while another search runs', async () => {
     const { root, write } = await repository(files);
     const search = () => told(searchSkills, { query: 'database' }, { workspace: root });
-    const first = search();
-    while ((await Promise.race([first, new Promise((next) => setImmediate(next, 'runs'))])) === 'runs') {
-      await write('.agents/skills/data/migrate/SKILL.md', skill('migrate', 'Of the database, new.'));
-      expect(await search()).toContain('new.');
+    const { open } = fsPromises;
+    let second: Promise<string> | undefined;
+    const opening = jest.spyOn(fsPromises, 'open').mockImplementation(async (path, flags, mode) => {
+      if (String(path).endsWith('release/SKILL.md') && !second) {
+        // The search has read the other file by now.
+        await write('.agents/skills/data/migrate/SKILL.md', skill('migrate', 'Of the database, new.'));
+        second = search();
+      }
+      return open(path, flags, mode);
+    });
+    try {
+      expect(await search()).toContain('with a way back.');
+      expect(await second).toContain('Of the database, new.');
+    } finally {
+      opening.mockRestore();
     }
   });
 
