@@ -59,8 +59,6 @@ export async function openUrl(url: URL, { signal, headers, mayBePrivate, resolve
     });
     request.on('error', fail).end();
   });
-  // It may fail before anybody reads it, who then gets the error.
-  answer.on('error', () => undefined);
   let body: Readable | undefined;
   return {
     status: answer.statusCode ?? 0,

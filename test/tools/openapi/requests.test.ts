@@ -1,3 +1,4 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { bounds } from '../../../src/core/bounds';
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
 import { resultOf } from '../../../src/tools/openapi/read-response';
@@ -371,6 +372,19 @@ describe('answers', () => {
     expect(await settled()).toEqual(['a100000', 'a100001', 'c100002']);
     for (const end of ends) end();
     await Promise.all(all);
+  });
+
+  test('gzip is asked for and read; an encoding whose decoder takes megabytes is not', async () => {
+    const body = '{"a":1}';
+    const type = { 'content-type': 'application/json' };
+    expect(await answered(200, gzipSync(body), { ...type, 'content-encoding': 'gzip' })).toMatchObject({ content: '{\n "a": 1\n}' });
+    expect(api.received.at(-1)?.headers['accept-encoding']).toBe('gzip, deflate');
+    for (const encoding of ['br', 'gzip, BR']) {
+      expect(await answered(200, brotliCompressSync(body), { ...type, 'content-encoding': encoding })).toMatchObject({
+        status: 'failed',
+        content: expect.stringMatching(/the service answered \(status 200\) in the encoding br, which was not asked for/i),
+      });
+    }
   });
 
   test('JSON, text, images, PDFs and other data', async () => {
