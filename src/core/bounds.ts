@@ -50,6 +50,14 @@ export const bounds = {
   /** Nesting in any payload, where data from outside is inside other objects. JSON.stringify fails at a few thousand levels. */
   payloadDepth: 1_000,
 
+  /** Entries of folders that one call of `list_dir` reads, and the folders that it reads. */
+  listedEntries: 100_000,
+  listedFolders: 10_000,
+
+  /** JSON of an OpenAPI service that is indented for the model: its bytes and its values. Parsing it blocks the worker; more is shown as it came. */
+  indentedJsonBytes: 4_000_000,
+  indentedJsonValues: 100_000,
+
   /** A page or file that `web_fetch` reads. */
   fetchedBytes: 4_000_000,
 

@@ -1,4 +1,4 @@
-import { link, mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
+import fsPromises, { type FileHandle, link, mkdir, symlink, writeFile as writeText } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createCoder } from '../../src/agents/coder';
 import { readFile } from '../../src/tools/built-in/read-file';
@@ -249,6 +249,79 @@ describe('skills', () => {
     expect(await again()).toBe(`The skill migrate is unchanged.\n[hash: ${hash}]`);
     await write('.agents/skills/data/migrate/SKILL.md', skill('migrate', 'New.', 'Changed.'));
     expect(await again()).toContain('Changed.');
+  });
+
+  test('a hundred calls at once share a search, which reads no file as a whole; only the skill that is loaded is', async () => {
+    const { root } = await repository({
+      ...files,
+      '.agents/skills/long/SKILL.md': skill('long', 'Long.', 'x'.repeat(200_000)),
+      '.agents/skills/huge/SKILL.md': skill('huge', 'Too long.', 'x'.repeat(300_000)),
+    });
+    const read: string[] = [];
+    let held = 0;
+    const { open } = fsPromises;
+    const opening = jest.spyOn(fsPromises, 'open').mockImplementation(async (path, flags, mode) => {
+      const handle = await open(path, flags, mode);
+      if (!String(path).endsWith('SKILL.md')) return handle;
+      const name = String(path).slice(root.length);
+      const readFile = handle.readFile.bind(handle);
+      const readPiece = handle.read.bind(handle) as FileHandle['read'];
+      handle.readFile = (async () => {
+        read.push(`whole ${name}`);
+        return readFile();
+      }) as FileHandle['readFile'];
+      handle.read = (async (...args: Parameters<typeof readPiece>) => {
+        const got = await readPiece(...args);
+        held = Math.max(held, got.bytesRead);
+        read.push(`head ${name}`);
+        return got;
+      }) as FileHandle['read'];
+      return handle;
+    });
+    try {
+      const told100 = await Promise.all(Array.from({ length: 100 }, () => told(searchSkills, { query: 'long' }, { workspace: root })));
+      expect(new Set(told100)).toEqual(new Set([`- long: Long.\n  ${join(root, '.agents/skills/long/SKILL.md')}`]));
+      expect(read.sort()).toEqual(['data/migrate', 'long', 'release'].map((name) => `head /.agents/skills/${name}/SKILL.md`));
+      expect(held).toBe(16 * 1_024);
+      read.length = 0;
+      await told(loadSkill, { name: 'long' }, { workspace: root });
+      expect(read.filter((one) => one.startsWith('whole'))).toEqual(['whole /.agents/skills/long/SKILL.md']);
+    } finally {
+      opening.mockRestore();
+    }
+  });
+
+  test('a search that is begun after a file was changed sees the change, also while another search runs', async () => {
+    const { root, write } = await repository(files);
+    const search = () => told(searchSkills, { query: 'database' }, { workspace: root });
+    const { open } = fsPromises;
+    let second: Promise<string> | undefined;
+    const opening = jest.spyOn(fsPromises, 'open').mockImplementation(async (path, flags, mode) => {
+      if (String(path).endsWith('release/SKILL.md') && !second) {
+        // The search has read the other file by now.
+        await write('.agents/skills/data/migrate/SKILL.md', skill('migrate', 'Of the database, new.'));
+        second = search();
+      }
+      return open(path, flags, mode);
+    });
+    try {
+      expect(await search()).toContain('with a way back.');
+      expect(await second).toContain('Of the database, new.');
+    } finally {
+      opening.mockRestore();
+    }
+  });
+
+  test('folders with many entries are read up to a bound', async () => {
+    const { root } = await repository({ '.agents/skills/z/SKILL.md': skill('z', 'Last.') });
+    await Promise.all(Array.from({ length: 1_500 }, (_, at) => mkdir(join(root, `.agents/skills/a${at}`))));
+    const reading = jest.spyOn(fsPromises, 'opendir');
+    try {
+      await findSkills(root, root);
+      expect(reading.mock.calls.length).toBeLessThanOrEqual(1_000);
+    } finally {
+      reading.mockRestore();
+    }
   });
 
   test('links that lead out of the folder of skills are not followed', async () => {

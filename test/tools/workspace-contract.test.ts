@@ -65,13 +65,14 @@ describe.each(kinds)('a workspace in %s', (_, newRoot) => {
   test('lists a folder, and says what is at a path', async () => {
     const workspace = await opened();
     for (const path of ['a', 'b/c', 'b/d']) await workspace.write(await workspace.inside(path), path);
-    const names = (await workspace.list(workspace.root)).map((entry) => `${entry.name} ${entry.isFile()} ${entry.isDirectory()}`);
+    const names = (await workspace.list(workspace.root)).entries.map((entry) => `${entry.name} ${entry.isFile()} ${entry.isDirectory()}`);
     expect(names.sort()).toEqual(['a true false', 'b false true']);
     expect((await workspace.stat('b/c'))?.size).toBe(3);
     expect((await workspace.stat('.'))?.isDirectory()).toBe(true);
     expect(await workspace.stat('b/none')).toBeUndefined();
+    expect(await workspace.list(await workspace.inside('b'), { most: 1 })).toMatchObject({ entries: [{}], unread: 1 });
     await workspace.remove(await workspace.inside('b/c'));
-    expect((await workspace.list(await workspace.inside('b'))).map(({ name }) => name)).toEqual(['d']);
+    expect((await workspace.list(await workspace.inside('b'))).entries.map(({ name }) => name)).toEqual(['d']);
     await expect(workspace.remove(await workspace.inside('b/c'))).rejects.toThrow(/'b\/c' does not exist/);
   });
 
@@ -103,7 +104,7 @@ describe.each(kinds)('a workspace in %s', (_, newRoot) => {
     expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
     const now = await textAt(workspace, 'f');
     await workspace.write(real, now, { expected: hashOf('zero') });
-    expect((await workspace.list(workspace.root)).map(({ name }) => name)).toEqual(['f']);
+    expect((await workspace.list(workspace.root)).entries.map(({ name }) => name)).toEqual(['f']);
   });
 });
 

@@ -91,7 +91,8 @@ export class EditJournal {
   }
 
   async #forgetOld(): Promise<void> {
-    for (const { name } of await this.workspace.list(this.#folder)) {
+    const { entries } = await this.workspace.list(this.#folder);
+    for (const { name } of entries) {
       if (!name.endsWith('.json')) continue;
       const path = join(this.#folder, name);
       const found = await this.workspace.stat(path);

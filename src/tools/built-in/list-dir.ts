@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { defineTool } from '../defining/define-tool';
+import { bounds } from '../../core/bounds';
+import { defineTool, type ToolContext } from '../defining/define-tool';
+import { fewAtOnce } from '../running/few-at-once';
+import { inOrder } from './entry-order';
 import { openWorkspace } from './open-workspace';
-import { type Entry, pathError, type Workspace, WorkspaceError } from './workspace';
+import { type Entry, mostCounted, pathError, type Workspace, WorkspaceError } from './workspace';
 
-/** Maximum entries of a walk; a folder like node_modules has ten times as many. */
-const maxEntries = 10_000;
+/** Calls of one process run one after another: each may hold all entries of a large folder. */
+const inTurn = fewAtOnce(1);
 
 /** Lists names relative to the folder, folders first, with `/` after a folder and `@` after a symbolic link, which is never followed. */
 export const listDir = defineTool({
@@ -19,59 +22,97 @@ export const listDir = defineTool({
     limit: z.number().int().min(1).max(1_000).default(50).describe('How many entries at most.'),
   }),
   effect: 'pure',
-  async execute({ path, depth, offset, limit }, ctx) {
-    const workspace = await openWorkspace(ctx.workspace, ctx);
-    const found: string[] = [];
-    const folder = await workspace.inside(path);
-    if ((await workspace.stat(folder))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);
-    const complete = await walk(workspace, folder, '', depth, found, ctx.signal, path);
-    if (found.length === 0) return '(empty directory)';
-    const total = `${complete ? '' : 'more than '}${found.length}`;
-    if (offset > found.length) return `[offset ${offset} is past the end: there are ${total} entries]`;
-    const shown = found.slice(offset - 1, offset - 1 + limit);
-    const more = found.length - (offset - 1) - shown.length;
-    if (more === 0 && complete) return shown.join('\n');
-    return `${shown.join('\n')}\n[... ${complete ? '' : 'more than '}${more} more entries ...]`;
-  },
+  execute: (args, ctx) => inTurn(() => listed(args, ctx), ctx.threadId),
 });
 
-/** Adds the entries below `real`, parents before children. Returns `false` if there are too many. */
-async function walk(
-  workspace: Workspace,
-  real: string,
-  prefix: string,
-  depth: number,
-  found: string[],
-  signal: AbortSignal,
-  asked?: string,
-): Promise<boolean> {
-  signal.throwIfAborted();
-  for (const entry of await entriesOf(workspace, real, asked)) {
-    if (found.length >= maxEntries) return false;
-    const name = prefix + entry.name;
-    found.push(shownName(name, entry));
-    if (!entry.isDirectory() || depth <= 1) continue;
-    if (!(await walk(workspace, join(real, entry.name), `${name}/`, depth - 1, found, signal))) return false;
-  }
-  return true;
+interface Asked {
+  path: string;
+  depth: number;
+  offset: number;
+  limit: number;
 }
 
-/** Folders first, then by name, case-insensitive. A subfolder that can't be read is shown without its content. */
-async function entriesOf(workspace: Workspace, real: string, asked?: string): Promise<Entry[]> {
-  try {
-    const entries = await workspace.list(real);
-    return entries.sort((a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || byName(a.name, b.name));
-  } catch (error) {
-    if (asked === undefined) return [];
-    throw pathError(error, asked);
-  }
+async function listed({ path, depth, offset, limit }: Asked, ctx: ToolContext): Promise<string> {
+  ctx.signal.throwIfAborted();
+  const workspace = await openWorkspace(ctx.workspace, ctx);
+  const folder = await workspace.inside(path);
+  if ((await workspace.stat(folder))?.isFile()) throw new WorkspaceError(`'${path}' is a file. Use read_file to see it.`);
+  const walk = new Walk(workspace, ctx.signal);
+  await walk.add(await walk.read(folder, path), { real: folder, prefix: '', depth });
+  const { found } = walk;
+  if (found.length === 0) return '(empty directory)';
+  if (offset > found.length) return [`[offset ${offset} is past the end: there are ${found.length} entries]`, ...walk.notes()].join('\n');
+  const shown = found.slice(offset - 1, offset - 1 + limit).map(({ prefix, entry }) => shownName(prefix + entry.name, entry));
+  const more = found.length - (offset - 1) - shown.length;
+  return [...shown, ...(more > 0 ? [`[... ${more} more entries ...]`] : []), ...walk.notes()].join('\n');
 }
 
-/** Not `localeCompare`: the order must not depend on the worker's language. */
-function byName(a: string, b: string): number {
-  const [x, y] = [a.toLowerCase(), b.toLowerCase()];
-  if (x !== y) return x < y ? -1 : 1;
-  return a < b ? -1 : Number(a > b);
+/** Collects the entries of folders, parents before children, within the bounds of one call. */
+class Walk {
+  /** The names are put together only when they are shown: a hundred thousand long paths take hundreds of megabytes. */
+  readonly found: { prefix: string; entry: Entry }[] = [];
+  #entries = 0;
+  #folders = 0;
+  /** The folder that was not read to its end. It leaves no room for others. */
+  #cut: { name: string; unread: number } | undefined;
+  /** Folders that were not read at all. */
+  #skipped = 0;
+
+  constructor(
+    private readonly workspace: Workspace,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async add(entries: readonly Entry[], { real, prefix, depth }: { real: string; prefix: string; depth: number }): Promise<void> {
+    for (const entry of entries) {
+      this.found.push({ prefix, entry });
+      if (!entry.isDirectory() || depth <= 1) continue;
+      const [below, name] = [join(real, entry.name), prefix + entry.name];
+      await this.add(await this.#readBelow(below, name), { real: below, prefix: `${name}/`, depth: depth - 1 });
+    }
+  }
+
+  /** The entries of a folder in order, as many as there is room for. */
+  async read(real: string, name: string): Promise<Entry[]> {
+    this.signal.throwIfAborted();
+    this.#folders += 1;
+    try {
+      const { entries, unread } = await this.workspace.list(real, { most: bounds.listedEntries - this.#entries, signal: this.signal });
+      this.#entries += entries.length;
+      if (unread > 0) this.#cut = { name, unread };
+      return await inOrder(entries);
+    } catch (error) {
+      this.signal.throwIfAborted();
+      throw pathError(error, name);
+    }
+  }
+
+  /** One that can't be read is shown without its content. */
+  async #readBelow(real: string, name: string): Promise<Entry[]> {
+    if (this.#entries < bounds.listedEntries && this.#folders < bounds.listedFolders) {
+      return this.read(real, name).catch(() => {
+        this.signal.throwIfAborted();
+        return [];
+      });
+    }
+    this.#skipped += 1;
+    return [];
+  }
+
+  /** What was not read. */
+  notes(): string[] {
+    const notes: string[] = [];
+    if (this.#cut) {
+      const { name, unread } = this.#cut;
+      const count = unread < mostCounted ? `${unread}` : `${mostCounted} or more`;
+      notes.push(`[${count} entries of ${shownPath(name)} were not read: a call reads ${bounds.listedEntries}]`);
+    }
+    if (this.#skipped > 0) {
+      const most = `${bounds.listedEntries} entries in ${bounds.listedFolders} folders`;
+      notes.push(`[${this.#skipped} folders were not read: a call reads ${most}; list one of them, or use less depth]`);
+    }
+    return notes;
+  }
 }
 
 /** In quotes, if it has control characters: a line break in a name would look like another entry. */

@@ -1,8 +1,22 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, readlink, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { bounds } from '../../core/bounds';
 import { deleteFile, replaceFile } from './replace-file';
-import { checkPath, codeOf, type OpenFolder, outside, pathError, shown, type Workspace, WorkspaceError } from './workspace';
+import {
+  checkPath,
+  codeOf,
+  type Entry,
+  type Listing,
+  type ListOptions,
+  mostCounted,
+  type OpenFolder,
+  outside,
+  pathError,
+  shown,
+  type Workspace,
+  WorkspaceError,
+} from './workspace';
 
 /**
  * A workspace that is a folder of this machine. Each opened file and folder is checked again, because the tree may have changed since its path was
@@ -87,10 +101,10 @@ export async function openLocalWorkspace(folder: string, fullAccess = false): Pr
       });
     },
 
-    async list(real: string) {
+    async list(real: string, options?: ListOptions) {
       const opened = await openFolder(real, show(real));
       try {
-        return await readdir(opened.path, { withFileTypes: true });
+        return await listingOf(opened.path, options);
       } finally {
         await opened.handle.close();
       }
@@ -99,6 +113,20 @@ export async function openLocalWorkspace(folder: string, fullAccess = false): Pr
     write: (real: string, content: string | Uint8Array, options = {}) => replaceFile({ root, makeFolder }, real, content, options),
     remove: (real: string, asked: string = show(real)) => deleteFile((folder) => openFolder(folder, show(folder)), real, asked),
   });
+}
+
+/** Reads entry by entry: a folder may have millions. */
+async function listingOf(path: string, { most = bounds.listedEntries, signal }: ListOptions = {}): Promise<Listing> {
+  const entries: Entry[] = [];
+  let unread = 0;
+  // Leaving the loop closes the folder. Other work of the process runs whenever the buffer is empty.
+  for await (const entry of await opendir(path, { bufferSize: 256 })) {
+    signal?.throwIfAborted();
+    if (entries.length < most) entries.push(entry);
+    else if (unread < mostCounted) unread += 1;
+    else break;
+  }
+  return { entries, unread };
 }
 
 /** `realpath` for a path whose end may not exist yet: its deepest existing part decides where it leads. */

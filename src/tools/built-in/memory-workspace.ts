@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { relative, resolve, sep } from 'node:path';
+import { bounds } from '../../core/bounds';
 import { contentHash, staleHash } from './content-hash';
 import { mountWorkspace } from './open-workspace';
-import { checkPath, type EntryStat, outside, pathError, type Workspace, WorkspaceError, type WriteOptions } from './workspace';
+import {
+  checkPath,
+  type EntryStat,
+  type ListOptions,
+  mostCounted,
+  outside,
+  pathError,
+  type Workspace,
+  WorkspaceError,
+  type WriteOptions,
+} from './workspace';
 
 interface File {
   bytes: Buffer;
@@ -85,10 +96,11 @@ function treeWorkspace(root: string, tree: Folder): Workspace {
       return openFile(found);
     },
 
-    async list(real: string) {
+    async list(real: string, { most = bounds.listedEntries }: ListOptions = {}) {
       const found = existing(real, show(real));
       if (!isFolder(found)) throw pathError({ code: 'ENOTDIR' }, show(real));
-      return [...found].map(([name, node]) => ({ name, ...kindOf(node) }));
+      const entries = [...found].slice(0, most).map(([name, node]) => ({ name, ...kindOf(node) }));
+      return { entries, unread: Math.min(found.size - entries.length, mostCounted) };
     },
 
     async write(real: string, content: string | Uint8Array, { asked = show(real), expected, mode, signal }: WriteOptions = {}) {

@@ -21,7 +21,7 @@ export async function* filesOf(workspace: Workspace, { folder, name }: Target, {
 
 async function* walk(workspace: Workspace, folder: string, signal: AbortSignal): AsyncGenerator<string> {
   signal.throwIfAborted();
-  const entries = await workspace.list(folder);
+  const { entries } = await workspace.list(folder, { most: Number.POSITIVE_INFINITY, signal });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (excluded.includes(entry.name)) continue;
     if (entry.isDirectory()) yield* walk(workspace, join(folder, entry.name), signal);

@@ -19,8 +19,8 @@ export interface Workspace {
   stat(path: string): Promise<EntryStat | undefined>;
   /** Opens an existing file for reading. `asked`: the path for messages, if it is another one. Throws `WorkspaceError`. */
   openFile(path: string, asked?: string): Promise<OpenFile>;
-  /** The entries of a folder, in no particular order. Rejects if it is none. */
-  list(real: string): Promise<Entry[]>;
+  /** The entries of a folder, in no particular order. Rejects if it is none, and if `signal` is aborted. */
+  list(real: string, options?: ListOptions): Promise<Listing>;
   /**
    * Creates or replaces a file as a whole, and creates its folders. A reader sees the old content or the new one, never a mixture. Throws
    * `WorkspaceError`, after which nothing has changed.
@@ -29,6 +29,21 @@ export interface Workspace {
   /** Deletes a file. Throws `WorkspaceError` if it does not exist. */
   remove(real: string, asked?: string): Promise<void>;
 }
+
+export interface ListOptions {
+  /** How many entries are returned. Default: `bounds.listedEntries`. */
+  most?: number;
+  signal?: AbortSignal;
+}
+
+export interface Listing {
+  entries: Entry[];
+  /** How many more the folder has. They are counted up to `mostCounted`. */
+  unread: number;
+}
+
+/** Counting more would take seconds. */
+export const mostCounted = 1_000_000;
 
 export interface WriteOptions {
   /** The path for messages, if it is another one. */

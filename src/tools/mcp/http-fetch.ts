@@ -1,7 +1,7 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { bounds } from '../../core/bounds';
+import { ValueCount } from '../running/value-count';
 import type { Credentials, Sent } from './credentials';
-import { ValueCount } from './value-count';
 
 /**
  * `fetch` that sends the credentials, replaces them once if the server refuses them (401), and reads no more than a bounded answer. `onExcess`: an

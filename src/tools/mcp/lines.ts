@@ -1,4 +1,4 @@
-import { ValueCount } from './value-count';
+import { ValueCount } from '../running/value-count';
 
 const newline = 0x0a;
 

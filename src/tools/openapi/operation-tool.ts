@@ -91,7 +91,7 @@ export async function callApi(
       await response.body?.cancel();
       continue;
     }
-    return resultOf(response, { what, secrets, maxBytes: ctx.maxOutputBytes });
+    return resultOf(response, { what, secrets, maxBytes: ctx.maxOutputBytes, threadId: ctx.threadId });
   }
 }
 

@@ -2,10 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { bounds } from '../../core/bounds';
 import { isDeepJson } from '../../core/json';
 import { ToolFailure } from '../defining/tool-failure';
+import { fewAtOnce } from '../running/few-at-once';
 import { maxImageBytes } from '../running/output-cap';
 import { SecretMask } from '../running/secret-mask';
+import { ValueCount } from '../running/value-count';
 import { mediaPart } from '../web/media-part';
-import { readBytes } from '../web/read-bytes';
+import { type BytesRead, withBytes } from '../web/read-bytes';
 import { cleanText } from './clean-text';
 import { ApiUnavailableError } from './send';
 
@@ -15,25 +17,34 @@ const retryable = [408, 425, 429, 500, 502, 503, 504];
 /** Headers that say what to call next. */
 const shownHeaders = ['location', 'link', 'retry-after', 'etag'];
 
+/** Large responses of one process that are held at the same time, and those of one thread. */
+const inTurn = fewAtOnce(4, 2);
+
 interface ReadOptions {
   /** Names the request in errors. */
   what: string;
   secrets: readonly string[];
   maxBytes: number;
+  threadId: string;
 }
 
 /**
  * Converts a response to a tool's result: JSON and text as text, sound images and PDFs as parts, other data as bytes, nothing as `null`. Throws
  * `ApiUnavailableError` for a status after which the call may be tried again, and `ToolFailure` for any other that is not 2xx.
  */
-export async function resultOf(response: Response, { what, secrets, maxBytes }: ReadOptions): Promise<unknown> {
-  const { status, headers } = response;
-  const secret = new SecretMask(secrets);
-  const { bytes, isCut } = await readMasked(response, response.ok ? Math.max(maxBytes, maxImageBytes) : bounds.errorBodyBytes, secret);
+export async function resultOf(response: Response, options: ReadOptions): Promise<unknown> {
+  const secret = new SecretMask(options.secrets);
+  const most = response.ok ? Math.max(options.maxBytes, maxImageBytes) : bounds.errorBodyBytes;
+  const reading = { maxBytes: most + secret.maxBytes, inTurn, of: options.threadId };
+  return withBytes(response, reading, async (read) => converted(response, masked(read, most, secret), secret, options));
+}
+
+function converted({ ok, status, headers }: Response, { bytes, isCut }: BytesRead, secret: SecretMask, options: ReadOptions): unknown {
+  const { what, maxBytes } = options;
   const notes = shownHeaders.flatMap((name) => noteOf(name, headers.get(name), secret));
   // Parsing JSON may have removed escapes.
   const shown = () => [secret.text(textOf(bytes)), ...notes].filter(Boolean).join('\n');
-  if (!response.ok) throw failureOf(`${what} failed with status ${status}`, { status, text: shown() });
+  if (!ok) throw failureOf(`${what} failed with status ${status}`, { status, text: shown() });
   if (bytes.length === 0) return notes.length > 0 ? [`Status ${status}.`, ...notes].join('\n') : null;
   const mediaType = (headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (isCut) return cutResult(bytes, mediaType);
@@ -43,9 +54,8 @@ export async function resultOf(response: Response, { what, secrets, maxBytes }: 
   return shown();
 }
 
-/** Reads a body without secrets. Where it is cut, no part of a secret remains. */
-async function readMasked(response: Response, most: number, secret: SecretMask): Promise<{ bytes: Buffer; isCut: boolean }> {
-  const { bytes: read, isCut } = await readBytes(response, most + secret.maxBytes);
+/** A body without secrets. Where it is cut, no part of a secret remains. */
+function masked({ bytes: read, isCut }: BytesRead, most: number, secret: SecretMask): BytesRead {
   const bytes = secret.bytes(read);
   if (!isCut && bytes.length <= most) return { bytes, isCut };
   // A secret whose end was not read is in the last bytes.
@@ -76,15 +86,19 @@ function noteOf(name: string, value: string | null, secret: SecretMask): string[
 /** Indentation multiplies the size of nested JSON by its depth. */
 const deepestIndented = 20;
 
-/** JSON is indented, so that a long result is cut at whole lines and can be searched by lines. */
+/** JSON is indented, so that a long result is cut at whole lines and can be searched by lines. What would take long to parse stays as it came. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8');
-  if (!/^\s*[[{]/.test(text)) return text;
+  if (!/^\s*[[{]/.test(text) || bytes.length > bounds.indentedJsonBytes || !hasFewValues(bytes)) return text;
   try {
     return JSON.stringify(JSON.parse(text), null, isDeepJson(text, deepestIndented) ? 0 : 1);
   } catch {
     return text;
   }
+}
+
+function hasFewValues(bytes: Buffer): boolean {
+  return new ValueCount(bounds.indentedJsonValues).add(bytes);
 }
 
 function isText(mediaType: string): boolean {

@@ -1,7 +1,12 @@
 import { messageOfThrown } from '../../core/thrown';
+import { ToolFailure } from '../defining/tool-failure';
 import type { ApiRequest } from './request';
 
 const maxRedirects = 5;
+
+/** `fetch` decodes what has not been read yet: with Brotli or Zstandard, up to 16 MB and more of each of a hundred responses. */
+const accepted = 'gzip, deflate';
+const refused = /\b(?:br|zstd)\b/i;
 
 /** A request whose response never came, or a response that says to try again. The call may be retried if the tool's effect allows it. */
 export class ApiUnavailableError extends Error {
@@ -23,6 +28,7 @@ export class ApiUnavailableError extends Error {
 export async function send(request: ApiRequest, what: string, signal: AbortSignal): Promise<Response> {
   const { headers, cookies } = request;
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
+  headers.set('accept-encoding', accepted);
   let { method, url, body } = request;
   for (let redirects = 0; ; redirects++) {
     const response = await fetchOnce({ method, url, headers, body }, what, signal);
@@ -40,12 +46,18 @@ async function fetchOnce(
   what: string,
   signal: AbortSignal,
 ): Promise<Response> {
+  let response: Response;
   try {
-    return await fetch(url, { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) });
+    response = await fetch(url, { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) });
   } catch (error) {
     signal.throwIfAborted();
     throw new ApiUnavailableError(`${what}: no response (${reasonOf(error)}).`);
   }
+  const [encoding] = refused.exec(response.headers.get('content-encoding') ?? '') ?? [];
+  if (encoding === undefined) return response;
+  await response.body?.cancel();
+  const message = `${what}: the service answered (status ${response.status}) in the encoding ${encoding}, which was not asked for and is not read.`;
+  throw new ToolFailure(`Error: ${message}`, { name: 'ApiError', message });
 }
 
 /** The code of the cause, such as ECONNREFUSED: other messages may contain parts of the request. */

@@ -1,7 +1,11 @@
-import { readdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { readProjectFile } from './project-file';
+import { join, relative } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openWorkspace } from '../built-in/open-workspace';
+import type { Entry } from '../built-in/workspace';
+import { fewAtOnce } from '../running/few-at-once';
+import { type ProjectFile, readProjectFile, readProjectHead } from './project-file';
 import { foldersFromRoot } from './repository';
 
 const place = join('.agents', 'skills');
@@ -9,7 +13,11 @@ const place = join('.agents', 'skills');
 const mostDepth = 3;
 const mostSkills = 200;
 const mostFolders = 1_000;
+/** Of all folders that one search reads. */
+const mostEntries = 20_000;
 const mostFileBytes = 256 * 1024;
+/** The name and the description are in the first bytes. */
+const headBytes = 16 * 1024;
 
 /** Instructions for one kind of task, in a file `SKILL.md` that begins with its name and description. */
 export interface Skill {
@@ -17,19 +25,46 @@ export interface Skill {
   description: string;
   /** Absolute path of its file. */
   path: string;
-  text: string;
-  hash: string;
+  /** The folder of skills that the file is in. */
+  base: string;
 }
 
-/** The skills of a folder's repository, of the folders on the way to it, and of the worker's user: `.agents/skills` in each of them. */
-export async function findSkills(folder: string, home: string = homedir()): Promise<Skill[]> {
+/** One search of the process runs at a time: a model can ask for a hundred skills at once. */
+const inTurn = fewAtOnce(1);
+/** Searches that have not begun yet. */
+const waiting = new Map<string, Promise<readonly Skill[]>>();
+
+/**
+ * The skills of a folder's repository, of the folders on the way to it, and of the worker's user: `.agents/skills` in each of them. Whoever asks before
+ * a search has begun shares it.
+ */
+export function findSkills(folder: string, home: string = homedir()): Promise<readonly Skill[]> {
+  const key = JSON.stringify([folder, home]);
+  const shared = waiting.get(key);
+  if (shared !== undefined) return shared;
+  const search = inTurn(async () => {
+    // Calls that were begun together share one search.
+    await nextTurn();
+    waiting.delete(key);
+    return skillsOf(folder, home);
+  }, folder);
+  waiting.set(key, search);
+  return search;
+}
+
+/** A skill's whole text; `undefined` if its file can't be read any more, or is not text. */
+export function readSkill({ base, path }: Skill): Promise<ProjectFile | undefined> {
+  return readProjectFile(base, relative(base, path), mostFileBytes);
+}
+
+async function skillsOf(folder: string, home: string): Promise<Skill[]> {
   const found: Skill[] = [];
+  const left = { entries: mostEntries };
   for (const base of await basesOf(folder, home)) {
-    for (const path of await skillFiles(base)) {
+    for (const path of await skillFiles(base, left)) {
       if (found.length >= mostSkills) return found;
-      const file = await readProjectFile(base, path, mostFileBytes);
-      const head = file && readHead(file.text);
-      if (head) found.push({ ...head, path: join(base, path), ...file });
+      const head = readHead((await readProjectHead(base, path, { mostBytes: mostFileBytes, headBytes })) ?? '');
+      if (head) found.push({ ...head, path: join(base, path), base });
     }
   }
   return found;
@@ -43,19 +78,28 @@ async function basesOf(folder: string, home: string): Promise<Set<string>> {
 }
 
 /** The paths of `SKILL.md` files below a folder, sorted. Links are not followed. */
-async function skillFiles(base: string): Promise<string[]> {
+async function skillFiles(base: string, left: { entries: number }): Promise<string[]> {
   const found: string[] = [];
   const waiting = [{ path: '', depth: 0 }];
-  for (let seen = 0; waiting.length > 0 && seen < mostFolders; seen += 1) {
-    const { path, depth } = waiting.shift() as { path: string; depth: number };
-    const entries = await readdir(join(base, path), { withFileTypes: true }).catch(() => []);
+  for (const { path, depth } of waiting) {
+    if (left.entries <= 0) break;
+    const entries = await entriesOf(base, path, left.entries);
+    left.entries -= entries.length;
     if (entries.some((entry) => entry.isFile() && entry.name === 'SKILL.md')) found.push(join(path, 'SKILL.md'));
     else if (depth < mostDepth) {
       const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => ({ path: join(path, entry.name), depth: depth + 1 }));
-      waiting.push(...folders);
+      waiting.push(...folders.slice(0, mostFolders - waiting.length));
     }
   }
   return found.sort();
+}
+
+async function entriesOf(base: string, path: string, most: number): Promise<Entry[]> {
+  try {
+    return (await (await openWorkspace(base)).list(join(base, path), { most })).entries;
+  } catch {
+    return [];
+  }
 }
 
 /** The name and description between the lines `---`; `undefined` if one of them is missing or not usable. */

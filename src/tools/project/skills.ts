@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
-import { findSkills, type Skill } from './skill-files';
+import { findSkills, readSkill, type Skill } from './skill-files';
 
 /** Bounds of the list in the instructions. */
 const mostListed = 100;
@@ -68,9 +68,12 @@ export const loadSkill = defineTool({
   }),
   effect: 'pure',
   async execute({ name, known_hash: known }, ctx) {
-    const { path, text, hash } = chosen(await findSkills(ctx.workspace), name);
+    const skill = chosen(await findSkills(ctx.workspace), name);
+    const file = await readSkill(skill);
+    if (!file) throw skillError(`The file ${skill.path} can't be read, or is not text.`);
+    const { text, hash } = file;
     if (hash === known) return `The skill ${name} is unchanged.\n[hash: ${hash}]`;
-    return `Skill ${path}:\n\n${text.trim()}\n[hash: ${hash}]`;
+    return `Skill ${skill.path}:\n\n${text.trim()}\n[hash: ${hash}]`;
   },
 });
 
@@ -81,7 +84,11 @@ function chosen(skills: readonly Skill[], wanted: string): Skill {
   const problem = skill
     ? `Several skills are named '${wanted}'. Give the path of one: ${found.map(({ path }) => path).join(', ')}.`
     : `There is no skill '${wanted.slice(0, 100)}'. ${skills.length === 0 ? 'There are none here.' : `There are: ${names(skills)}.`}`;
-  throw new ToolFailure(`Error: ${problem}`, { name: 'SkillError', message: problem });
+  throw skillError(problem);
+}
+
+function skillError(problem: string): ToolFailure {
+  return new ToolFailure(`Error: ${problem}`, { name: 'SkillError', message: problem });
 }
 
 function names(skills: readonly Skill[]): string {

@@ -9,8 +9,8 @@ import { isPublicAddress } from './public-address';
 export interface OpenedUrl {
   status: number;
   headers: IncomingMessage['headers'];
-  /** Decoded, if it was compressed. Reading it to the end, or destroying it, closes the connection. */
-  body: Readable;
+  /** Decoded, if it is compressed: the decoder is made when the body is first taken. Reading it to the end, or destroying it, closes the connection. */
+  readonly body: Readable;
   /**
    * Throws if the connection failed or the signal was aborted since the answer began. To be called after the body ended: one of no stated length also
    * ends without an error then.
@@ -59,10 +59,13 @@ export async function openUrl(url: URL, { signal, headers, mayBePrivate, resolve
     });
     request.on('error', fail).end();
   });
+  let body: Readable | undefined;
   return {
     status: answer.statusCode ?? 0,
     headers: answer.headers,
-    body: decoded(answer, signal),
+    get body() {
+      return (body ??= decoded(answer, signal));
+    },
     throwIfBroken() {
       if (broken) throw broken.error;
     },
@@ -100,6 +103,7 @@ function refusePrivate(host: string, addresses: readonly string[]): void {
 function decoded(answer: IncomingMessage, signal: AbortSignal): Readable {
   const decoder = decoderOf(answer.headers['content-encoding']);
   if (!decoder) return answer;
+  if (answer.destroyed) return decoder.destroy(answer.errored ?? new Error('The connection was closed.'));
   // What was received may decode to nothing for a long time.
   addAbortSignal(signal, decoder);
   answer.once('error', (error) => decoder.destroy(error));

@@ -9,6 +9,9 @@ const pieceChars = 16_384;
 const maxMs = 2_000;
 /** A short link can have a long address, so text may be much longer than its page. */
 const maxTextChars = 4_000_000;
+/** Longer attributes are no descriptions and no addresses that are shown. */
+const maxAltChars = 1_000;
+const maxHrefChars = 2_000;
 
 const hidden = new Set([
   'script',
@@ -113,7 +116,7 @@ class PageText {
       this.#preformatted++;
     } else if (name === 'a') this.#link = this.#linkTo(attributes.href);
     if (name === 'ul' || name === 'ol') this.#lists++;
-    if (name === 'img' && attributes.alt?.trim()) this.#words(`[image: ${attributes.alt.trim()}]`);
+    if (name === 'img') this.#image(attributes.alt ?? '');
   }
 
   onclosetag(name: string): void {
@@ -146,6 +149,11 @@ class PageText {
     if (words.endsWith(' ')) this.#blank = true;
   }
 
+  #image(alt: string): void {
+    const words = alt.slice(0, maxAltChars).trim();
+    if (words !== '') this.#words(`[image: ${words}${alt.length > maxAltChars ? '…' : ''}]`);
+  }
+
   #say(text: string): void {
     if (this.#breaks > 0) this.#push('\n'.repeat(this.#breaks));
     else if (this.#blank && !this.#endsInBlank()) this.#push(' ');
@@ -174,7 +182,7 @@ class PageText {
   }
 
   #linkTo(href: string | undefined): { url: string; from: number } | undefined {
-    const url = href === undefined || href.startsWith('#') ? undefined : absolute(href, this.base);
+    const url = href === undefined || href.length > maxHrefChars || href.startsWith('#') ? undefined : absolute(href, this.base);
     return url === undefined ? undefined : { url, from: this.#out.length };
   }
 

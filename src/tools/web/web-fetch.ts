@@ -5,6 +5,7 @@ import { excerpt } from '../../core/json';
 import type { Part } from '../../core/message';
 import { type ApprovalRule, defineTool, type Tool, type ToolContext } from '../defining/define-tool';
 import { ToolFailure } from '../defining/tool-failure';
+import { fewAtOnce } from '../running/few-at-once';
 import { decodeText } from './decode-text';
 import { fetchFailure } from './fetch-failure';
 import { mediaPart } from './media-part';
@@ -25,6 +26,12 @@ export interface WebFetchOptions {
 }
 
 const maxRedirects = 5;
+
+/**
+ * Pages of one process that are read and converted at the same time, and those of one thread. A page is held as bytes and as text, and a decoder may take
+ * megabytes before it gives any bytes.
+ */
+const inTurn = fewAtOnce(8, 2);
 
 const webFetchInput = z.object({
   url: z
@@ -57,7 +64,7 @@ export function createWebFetch({ privateHosts = [], timeoutMs = 20_000, approval
       const signal = AbortSignal.any([ctx.signal, timeout]);
       try {
         const { answer, from } = await follow(new URL(url), { signal, hosts });
-        return await resultOf(answer, from, ctx);
+        return await inTurn(() => resultOf(answer, from, ctx), ctx.threadId);
       } catch (error) {
         ctx.signal.throwIfAborted();
         throw fetchFailure(error, { url, timeoutMs, timedOut: timeout.aborted });

@@ -3,7 +3,7 @@ import { BoundedTransport } from '../../../src/tools/mcp/bounded-transport';
 import { ProcessTransport } from '../../../src/tools/mcp/process-transport';
 import { Rate } from '../../../src/tools/mcp/rate';
 import { reconnectLater } from '../../../src/tools/mcp/session';
-import { ValueCount } from '../../../src/tools/mcp/value-count';
+import { ValueCount } from '../../../src/tools/running/value-count';
 
 afterEach(() => {
   jest.useRealTimers();

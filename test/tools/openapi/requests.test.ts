@@ -1,4 +1,7 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { bounds } from '../../../src/core/bounds';
 import { type OpenApiOptions, openApiTools } from '../../../src/tools/openapi/openapi-tools';
+import { resultOf } from '../../../src/tools/openapi/read-response';
 import { createToolbox } from '../../../src/tools/running/toolbox';
 import { callOf, hostWith, run, told } from '../tool-host';
 import { type ApiServer, json, type Received, startApi, stopServers } from './echo-server';
@@ -323,6 +326,65 @@ describe('answers', () => {
   test('deep JSON is not indented, which would multiply its size', async () => {
     const deep = `${'['.repeat(30)}1${']'.repeat(30)}`;
     expect(await answered(200, ` ${deep}`)).toMatchObject({ content: deep });
+  });
+
+  test('JSON with many values, or of many bytes, stays as it came', async () => {
+    const values = (count: number) => `[${'1,'.repeat(count - 1)}1]`;
+    const textOf = async (body: string) =>
+      resultOf(new Response(body), { what: 'a', secrets: [], maxBytes: bounds.collectedBytes, threadId: 't' });
+    const parsing = jest.spyOn(JSON, 'parse');
+    try {
+      const [most, more] = [values(bounds.indentedJsonValues), values(bounds.indentedJsonValues + 1)];
+      expect((await textOf(most)) === `[\n ${'1,\n '.repeat(bounds.indentedJsonValues - 1)}1\n]`).toBe(true);
+      expect(await textOf(`["${'x'.repeat(bounds.indentedJsonBytes - 4)}"]`)).toMatch(/^\[\n "x/);
+      parsing.mockClear();
+      expect((await textOf(more)) === more).toBe(true);
+      const long = `["${'x'.repeat(bounds.indentedJsonBytes - 3)}"]`;
+      expect((await textOf(long)) === long).toBe(true);
+      expect(parsing).not.toHaveBeenCalled();
+    } finally {
+      parsing.mockRestore();
+    }
+  });
+
+  test('two large answers of a thread are held at a time, and four of all; small ones do not wait', async () => {
+    const ends: (() => void)[] = [];
+    const done: string[] = [];
+    const answer = (threadId: string, bytes: number, isEnded = false) => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(Buffer.alloc(bytes, 'x'));
+          if (isEnded) controller.close();
+          else ends.push(() => controller.close());
+        },
+      });
+      const read = resultOf(new Response(body), { what: 'a', secrets: [], maxBytes: bounds.collectedBytes, threadId });
+      return read.then((text) => done.push(`${threadId}${String(text).length}`));
+    };
+    const settled = async () => {
+      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+      return done.splice(0);
+    };
+    const all = ['a', 'a', 'b', 'b'].map((thread) => answer(thread, 100_000));
+    all.push(answer('a', 100_001, true), answer('c', 100_002, true), answer('a', 10, true));
+    expect(await settled()).toEqual(['a10']);
+    ends.shift()?.();
+    expect(await settled()).toEqual(['a100000', 'a100001', 'c100002']);
+    for (const end of ends) end();
+    await Promise.all(all);
+  });
+
+  test('gzip is asked for and read; an encoding whose decoder takes megabytes is not', async () => {
+    const body = '{"a":1}';
+    const type = { 'content-type': 'application/json' };
+    expect(await answered(200, gzipSync(body), { ...type, 'content-encoding': 'gzip' })).toMatchObject({ content: '{\n "a": 1\n}' });
+    expect(api.received.at(-1)?.headers['accept-encoding']).toBe('gzip, deflate');
+    for (const encoding of ['br', 'gzip, BR']) {
+      expect(await answered(200, brotliCompressSync(body), { ...type, 'content-encoding': encoding })).toMatchObject({
+        status: 'failed',
+        content: expect.stringMatching(/the service answered \(status 200\) in the encoding br, which was not asked for/i),
+      });
+    }
   });
 
   test('JSON, text, images, PDFs and other data', async () => {
