@@ -4,7 +4,7 @@ import { type FormatOptions, formatOf } from '../views/format-names';
 import { createOutput, type Output } from '../views/output';
 import { paint, type Styled, styled } from '../views/styled';
 import { note, say } from '../views/terminal';
-import { answerHint, commandLine } from './answer-hint';
+import { answerHint, commandLine, programName } from './answer-hint';
 import { type Approvals, isFor, nobody, yesToAll } from './approvals';
 import { askPerson, isAsked } from './ask-person';
 import { withClient } from './connect';
@@ -126,7 +126,7 @@ const idleMs = 4_000;
 /** Prints a hint when no event has arrived for a while: usually a worker is missing. */
 function hintWhenIdle(client: LonghaulClient, output: Output): { output: Output; stop: () => void } {
   const timer = setTimeout(() => {
-    note(paint.dim(`waiting for a worker on task queue ${client.taskQueue} (longhaul worker starts one) …`));
+    note(paint.dim(`waiting for a worker on task queue ${client.taskQueue} (${programName()} worker starts one) …`));
   }, idleMs);
   return {
     output: {

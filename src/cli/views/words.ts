@@ -1,4 +1,5 @@
-import { excerpt, isObject, parseObject } from '../../core/json';
+import { textOfValue } from '../../core/argument-lines';
+import { excerpt, parseObject } from '../../core/json';
 import type { Usage } from '../../core/message';
 import { printable, printableLine, withoutSequences } from '../../core/printable';
 import type { Waste } from '../../core/waste';
@@ -49,7 +50,10 @@ export function bytes(n: number): string {
   return n < 1_000_000 ? `${(n / 1_000).toFixed(1)} kB` : `${(n / 1_000_000).toFixed(2)} MB`;
 }
 
-/** A call's arguments on one line: a single argument without its name, several as `name: value`. If they are not a JSON object, the model's text. */
+/**
+ * A call's arguments on one line: a single argument without its name, several as `name: value`, with quotes where an approval has them. If they are not a
+ * JSON object, the model's text.
+ */
 export function shortArguments(text: string, max: number): string {
   const value = parseObject(text);
   if (!value) return excerpt(printableLine(text).trim(), max);
@@ -61,8 +65,7 @@ export function shortArguments(text: string, max: number): string {
 }
 
 function oneLine(value: unknown): string {
-  const text = typeof value === 'string' ? value : Array.isArray(value) || isObject(value) ? JSON.stringify(value) : String(value);
-  return printableLine(text).trim();
+  return printableLine(textOfValue(value)).trim();
 }
 
 /** The first and last lines of an output, with the number of omitted lines. */
