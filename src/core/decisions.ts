@@ -241,7 +241,11 @@ function namesCompared(how: AgentFacts['sameNames']): typeof sameName {
 }
 
 /** What a call waits for in a phase, if it is not an approval. */
-const awaited = { 'awaiting-output': 'an answer or an output', 'awaiting-answer': 'an answer to its question', unsettled: 'someone to settle it' };
+const awaited = {
+  'awaiting-output': 'an answer or an output',
+  'awaiting-answer': 'an answer to its question',
+  unsettled: 'someone to settle it',
+};
 
 /** Returns a refusal if a call does not wait in `phase`: `already-decided` if it did before, otherwise `not-waiting`. */
 export function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): Refusal | undefined {

@@ -58,7 +58,12 @@ export function shortArguments(text: string, max: number): string {
   const value = parseObject(text);
   if (!value) return excerpt(printableLine(text).trim(), max);
   const entries = Object.entries(value);
-  if (entries.length === 1) return excerpt(oneLine(entries[0]?.[1]), max);
+  return entries.length === 1 ? excerpt(oneLine(entries[0]?.[1]), max) : shortFields(value, max);
+}
+
+/** Values on one line, each with its name. */
+export function shortFields(value: object, max: number): string {
+  const entries = Object.entries(value);
   // Long arguments (a file's content) must not push short ones (its path) off the line.
   const each = Math.max(16, Math.floor(max / Math.max(1, entries.length)));
   return excerpt(entries.map(([name, item]) => `${printableLine(name)}: ${excerpt(oneLine(item), each)}`).join(', '), max);
