@@ -70,7 +70,7 @@ test('approve can change the arguments; invalid ones are refused in one line, an
 test('a decision on a call that was decided, or never existed, lists the pending calls', async () => {
   const { thread, call } = await waiting('deploy');
   const unknown = await command('approve', thread.id, 'call_nobody_knows');
-  expectOneLine(unknown, new RegExp(`"call_nobody_knows" does not wait for an approval; "${call.toolCallId}" \\(deploy\\) does`));
+  expectOneLine(unknown, new RegExp(`"call_nobody_knows" does not wait for an approval; "${call.toolCallId}" \\(deploy\\) waits for an approval`));
   expect(unknown.code).toBe(1);
   await command('approve', thread.id, call.toolCallId);
   await thread.result();

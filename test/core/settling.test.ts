@@ -28,7 +28,7 @@ const code = (checked: Checked<unknown>) => (checked.ok ? 'accepted' : checked.c
 test('an unknown outcome is pending, with the arguments of the call and why it is unknown', () => {
   const { state, id } = unsettled();
   expect(pendingCalls(state)).toMatchObject([
-    { kind: 'outcome', toolCallId: id, arguments: '{"cents":1}', reason: 'the worker was lost', since: expect.any(String) },
+    { kind: 'outcome', toolCallId: id, arguments: '{"cents":1}', reason: 'the worker was lost. Find out, then settle the call', since: expect.any(String) },
   ]);
 });
 

@@ -191,7 +191,7 @@ test('[A104] outputs for a thread that is unknown, for a call of another thread 
   const [{ thread: first }, { thread: second }] = [await waiting([question('call_1')]), await waiting([question('call_2')])];
   expect(await thrownBy(second.submitToolOutputs(outputs))).toMatchObject({
     code: 'request-refused',
-    message: expect.stringMatching(/"call_1" does not wait for an output.*"call_2" \(ask\)/),
+    message: expect.stringMatching(/"call_1" does not wait for an answer or an output.*"call_2" \(ask\)/),
   });
   const { thread: approving } = await waiting([big('call_1')]);
   expect(await thrownBy(approving.submitToolOutputs(outputs))).toMatchObject({ code: 'request-refused' });
@@ -212,7 +212,7 @@ test('[A104][A105] outputs that are unknown, duplicate, missing or of the wrong 
       { toolCallId: 'call_1', output: 'a' },
       { toolCallId: 'call_9', output: 'b' },
     ]),
-  ).toMatch(/"call_9" does not wait for an output.*"call_1" \(ask\)/);
+  ).toMatch(/"call_9" does not wait for an answer or an output.*"call_1" \(ask\)/);
   expect(
     await refused([
       { toolCallId: 'call_1', output: 'a' },
