@@ -246,7 +246,13 @@ describe('a question', () => {
 
   test('is shown with its command if the reader begins after it', () => {
     expect(shown([waits], { hint: () => 'approve it' })).toBe(`${asked}    approve it\n`);
-    const limit = { kind: 'limit', toolCallId: 'l', name: 'turns', arguments: '', reason: 'The run reached its limit of 3 turns.' } as const;
+    const limit = {
+      kind: 'limit',
+      toolCallId: 'l',
+      name: 'turns',
+      arguments: '',
+      reason: 'The run reached its limit of 3 turns.',
+    } as const;
     const outcome = { ...pending, kind: 'outcome', name: 'pay', reason: 'the worker was lost' } as const;
     expect(shown([event('thread.run.requires_action', { pending: [limit, outcome] })])).toBe(
       '? The run reached its limit of 3 turns. A person is asked to raise it\n? pay has an unknown outcome: the worker was lost\n',

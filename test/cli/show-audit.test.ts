@@ -71,7 +71,13 @@ test('a refusal is reported once, with the person; a call that no person refused
 });
 
 test('decisions name the call and its arguments, and what people answered', () => {
-  const asked: AuditFact = { kind: 'asked', toolCallId: 'c1', name: 'shell', arguments: '{"command":"git push"}', reason: 'It changes git.' };
+  const asked: AuditFact = {
+    kind: 'asked',
+    toolCallId: 'c1',
+    name: 'shell',
+    arguments: '{"command":"git push"}',
+    reason: 'It changes git.',
+  };
   const decided: AuditFact = { kind: 'decided', toolCallId: 'c1', name: 'shell', approved: true, by: 'dana' };
   const question: AuditFact = {
     kind: 'question-answered',
@@ -116,7 +122,9 @@ test('a settlement is one line, and counts once for the people; the time of atte
     'answered ask_human (c3) by kim',
   ]);
   const tools = { pay: { calls: 1, failed: 0, timedOut: 0, durationMs: 0 } };
-  const usage = { metrics: { models: {}, tools, hooks: {}, approvals: { approved: 1, refused: 0, waitedMs: 1_000 } } } as unknown as UsageView;
+  const usage = {
+    metrics: { models: {}, tools, hooks: {}, approvals: { approved: 1, refused: 0, waitedMs: 1_000 } },
+  } as unknown as UsageView;
   const spent = (one: Audit) => spentLines(usage, one).map(({ text }) => text);
   expect(spent(told)).toEqual(['pay · 1 call', 'people · 1 approved · 0 rejected · 1 answered · 2 settled · 36.0 s waited for']);
   expect(spent({ ...told, truncated: true })).toEqual(['pay · 1 call', 'people · 1 approved · 0 rejected · 1.0 s waited for']);
