@@ -127,5 +127,5 @@ test('a settlement is one line, and counts once for the people; the time of atte
   } as unknown as UsageView;
   const spent = (one: Audit) => spentLines(usage, one).map(({ text }) => text);
   expect(spent(told)).toEqual(['pay · 1 call', 'people · 1 approved · 0 rejected · 1 answered · 2 settled · 36.0 s waited for']);
-  expect(spent({ ...told, truncated: true })).toEqual(['pay · 1 call', 'people · 1 approved · 0 rejected · 1.0 s waited for']);
+  expect(spent({ ...told, truncated: true })).toEqual(['pay · 1 call · 0 ms', 'people · 1 approved · 0 rejected · 1.0 s waited for']);
 });

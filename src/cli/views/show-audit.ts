@@ -28,7 +28,7 @@ export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
         count(calls, 'call'),
         failed > 0 ? `${failed} failed${timedOut > 0 ? ` (${timedOut} timed out)` : ''}` : '',
         // The time of attempts that were lost is not known.
-        durationMs > 0 ? duration(durationMs) : '',
+        durationMs > 0 || isTimed(name, audit) ? duration(durationMs) : '',
         retriesWords(retried.get(name)),
       ]),
     ),
@@ -64,6 +64,10 @@ function isAnswer(entry: AuditEntry, settled: ReadonlySet<string>): boolean {
 /** The calls whose outcome a person settled: their outcome has the person's name, too, and is the same act. */
 function settledCalls(entries: readonly AuditEntry[]): Set<string> {
   return new Set(entries.flatMap((entry) => (entry.kind === 'settled' && entry.outcome !== 'not-done' ? [entry.toolCallId] : [])));
+}
+
+function isTimed(tool: string, { entries, truncated }: Audit): boolean {
+  return truncated || entries.some((entry) => entry.kind === 'tool' && entry.name === tool && entry.durationMs !== undefined);
 }
 
 /** Retries by tool. Empty if older calls are missing, because the numbers would then be too small. */
