@@ -10,7 +10,9 @@ import { eventsOf, expectOneLine, longhaul, type Running, start } from './comman
 function model({ input, turn, messages }: ScriptRequest): Reply {
   const tool = input.startsWith('look')
     ? { name: 'look_up', args: { what: 'the weather' } }
-    : { name: 'deploy', args: { to: 'production' } };
+    : input.startsWith('refund')
+      ? { name: 'refund', args: { orderId: '812' } }
+      : { name: 'deploy', args: { to: 'production' } };
   if (turn === 0 && !input.startsWith('chat')) return callTools([tool]);
   return say(`The last word was: ${messages.at(-1)?.content}`);
 }
@@ -28,8 +30,15 @@ beforeAll(async () => {
     approval: 'always',
     execute: ({ to }) => `deployed to ${to}`,
   });
+  const refund = defineTool({
+    name: 'refund',
+    description: 'Refunds.',
+    input: z.object({ orderId: z.string(), cents: z.number().default(100), note: z.string().default('none') }),
+    approval: 'always',
+    execute: (args) => JSON.stringify(args),
+  });
   const lookUp = defineTool({ name: 'look_up', description: 'Answered outside.', input: z.object({ what: z.string() }) });
-  const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [deploy, lookUp] });
+  const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [deploy, refund, lookUp] });
   rig = await startRig({ script: model, agents: [agent] });
   env = { TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue };
   const thread = await rig.client.start('tester', 'deploy', { taskQueue: `nobody-${rig.taskQueue}` });
@@ -107,6 +116,18 @@ test('approve can change the arguments; invalid ones are refused in one line, an
   expect(await thread.pending()).toHaveLength(1);
   expect(await command('approve', thread.id, call.toolCallId, '--arguments', '{"to":"staging"}')).toMatchObject({ code: 0 });
   expect((await thread.result()).output).toContain('deployed to staging');
+});
+
+test('edited arguments are printed, and shown later, as the tool gets them', async () => {
+  const { thread, call } = await waiting('refund');
+  const edited = await command('approve', thread.id, call.toolCallId, '--arguments', '{"cents":80,"orderId":"812","x":1}', '--by', 'dana');
+  expect(edited.stderr).toBe(
+    `Approving refund of agent tester with other arguments (${call.digest})\n    cents: 80\n    orderId: "812"\n    x: 1\nThe tool gets:\n    orderId: "812"\n    cents: 80\n    note: none\n${call.toolCallId} is approved.\n`,
+  );
+  expect((await thread.result()).output).toContain('{"orderId":"812","cents":80,"note":"none"}');
+  const as = 'orderId: "812", cents: 80, note: none';
+  expect((await command('events', thread.id)).stdout).toContain(`approved by dana with other arguments: ${as}\n▸ refund ${as}\n`);
+  expect((await command('show', thread.id)).stdout).toMatch(new RegExp(`approved refund \\(\\S+\\) by dana \\(after .*\\); with ${as}\\n`));
 });
 
 test('a decision on a call that was decided, or never existed, lists the pending calls', async () => {

@@ -8,7 +8,7 @@ import type { QuestionSchema } from '../../core/questions';
 import { outcomeMark } from '../../core/settling';
 import { toContent } from '../../core/tool';
 import { UsageError } from '../exit';
-import { questionParts, rememberParts, whomWords } from '../views/render-people';
+import { argumentParts, questionParts, rememberParts, whomWords } from '../views/render-people';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
 import { answerHint, commandLine } from './answer-hint';
@@ -69,11 +69,23 @@ export async function approve(
         expect: shown,
       }),
     );
+    // The call is approved, even if this can't be read now.
+    if (edited) await noteEdit(thread, receipt).catch(() => undefined);
     const { by } = decision;
     const open = by ? await openAfter(thread, call) : undefined;
     if (receipt.warning) note(styled`${paint.yellow('warning:')} ${receipt.warning}`.fit(process.stderr.columns));
     return by && open ? agreedWords(by, open) : receipt;
   });
+}
+
+/** Prints edited arguments as the tool gets them, if it takes them differently, such as with its defaults. */
+async function noteEdit(thread: Thread, { seq }: Receipt): Promise<void> {
+  for await (const event of thread.events({ from: seq, live: false })) {
+    if (event.type !== 'agent.approval.decided' || event.data.arguments === undefined) return;
+    const all = commandLine('show', [thread.id], { options: ' --json' });
+    const lines = argumentParts(event.data.arguments, all, { lines: 200, chars: 20_000 }).map((line) => styled`\n    ${line}`);
+    return note(styled`The tool gets:${Styled.join(lines)}`.fit(process.stderr.columns));
+  }
 }
 
 /** A text that is no digest: a call that was not shown is not approved, or settled. The thread's refusal says why the call does not wait. */

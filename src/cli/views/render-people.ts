@@ -33,16 +33,17 @@ export const shownOfPeople: Shown = {
     const due = dueAt ? `, until ${minute(dueAt)}` : '';
     return line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}; ${whom}${due}${about(state, toolCallId)}`);
   },
-  'agent.approval.decided': ({ toolCallId, approved, by, signed, reason, editedArguments, source, remembered, stop }, state) => {
+  'agent.approval.decided': (
+    { toolCallId, approved, by, signed, reason, editedArguments, arguments: checked, source, remembered, stop },
+    state,
+  ) => {
+    const args = checked ?? editedArguments;
     const { paint } = state.options;
     const asked = unaskedQuestion(state, toolCallId);
-    editCall(state, toolCallId, editedArguments);
+    editCall(state, toolCallId, args);
     const what = approved ? paint.green('approved') : paint.red('rejected');
     const who = by ? byWhom(by, signed) : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
-    const edited =
-      editedArguments === undefined
-        ? ''
-        : `${reason ? ';' : ''} with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
+    const edited = args === undefined ? '' : `${reason ? ';' : ''} with other arguments: ${shortArguments(args, width(state) - 40)}`;
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
     return styled`${asked}${line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`)}`;
   },

@@ -237,13 +237,14 @@ function settledLine(fact: Extract<AuditFact, { kind: 'settled' }>, output: stri
 }
 
 function decidedLine(fact: Extract<AuditFact, { kind: 'decided' }>): Styled {
-  const { approved, by: who, signed, reason, source, editedArguments, remembered, stop, waitedMs } = fact;
+  const { approved, by: who, signed, reason, source, remembered, stop, waitedMs } = fact;
+  const edited = fact.arguments ?? fact.editedArguments;
   return Styled.join([
     styled`${approved ? paint.green('approved') : paint.red('rejected')} ${call(fact)}`,
     source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who, signed),
     because(reason),
     waitedMs === undefined ? '' : paint.dim(` (after ${duration(waitedMs)})`),
-    editedArguments === undefined ? '' : `; with ${shortArguments(editedArguments, 80)}`,
+    edited === undefined ? '' : `; with ${shortArguments(edited, 80)}`,
     remembered ? `; from then on: ${rulesWords(remembered)}` : '',
     stop ? '; the run ends' : '',
   ]);

@@ -45,7 +45,8 @@ function take(event: DurableEvent, made: Map<string, string>, running: Map<strin
     case 'agent.approval.decided':
     case 'agent.hook.completed': {
       const { toolCallId, editedArguments } = event.data;
-      if (toolCallId !== undefined && editedArguments !== undefined) made.set(toolCallId, editedArguments);
+      const edited = ('arguments' in event.data ? event.data.arguments : undefined) ?? editedArguments;
+      if (toolCallId !== undefined && edited !== undefined) made.set(toolCallId, edited);
       return;
     }
     case 'agent.tool.execution.started': {
