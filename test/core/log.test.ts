@@ -68,7 +68,7 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
     approved: true,
     reason: 'fine',
     editedArguments: '{}',
-    arguments: '{"cents":1}',
+    arguments: '{"cents":2}',
     digest: 'd',
     source: 'hook',
   },
