@@ -2,6 +2,7 @@ import { answerHint } from '../../src/cli/commands/answer-hint';
 import { createView, type ViewOptions } from '../../src/cli/views/render';
 import { paintWith } from '../../src/cli/views/styled';
 import { age, bytes, duration, preview, shortArguments, tokens } from '../../src/cli/views/words';
+import { startedByNpx } from '../../src/config';
 import type { AgentEvent, EventData } from '../../src/core/event';
 import type { AssistantMessage } from '../../src/core/message';
 import { answerParts } from '../support/answer-parts';
@@ -481,6 +482,15 @@ test('a hint is a command that a shell accepts unchanged', () => {
   );
   expect(hint({ ...pending, kind: 'limit' }).text).toContain('--more N');
   expect(hint({ ...pending, kind: 'output', users: ['lee'] }).text).toContain("submit $'it\\'s\\x20mine' 'it'\\''s' '<output>' --by YOU");
+});
+
+test('commands to copy begin with npx only if npx started this program', () => {
+  const npx = { npm_command: 'exec' };
+  expect(startedByNpx(npx, '/work/node_modules/.bin/longhaul')).toBe(true);
+  expect(startedByNpx(npx, 'C:\\work\\node_modules\\longhaul\\bin\\longhaul.js')).toBe(true);
+  expect(startedByNpx(npx, '/work/node_modules/.bin/jest')).toBe(false);
+  expect(startedByNpx({}, '/usr/bin/longhaul')).toBe(false);
+  expect(startedByNpx({ npm_command: 'run-script' }, '/work/node_modules/.bin/longhaul')).toBe(false);
 });
 
 test.each<[string, AgentEvent, RegExp]>([

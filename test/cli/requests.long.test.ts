@@ -99,6 +99,8 @@ test('events print the commands only of calls that still wait, each below its qu
   const from = (seq: number) => command('events', thread.id, '--no-follow', '--from', String(seq));
   expect((await from(1)).stdout).toContain(question);
   expect((await from(asked)).stdout).toMatch(/^\? deploy {2}needs an approval\n {4}to: production\n {4}longhaul approve/);
+  const throughNpx = await longhaul(['events', thread.id, '--no-follow'], { env: { ...env, npm_command: 'exec' } });
+  expect(throughNpx.stdout).toContain(`    npx longhaul approve ${thread.id} ${call.toolCallId} --expect`);
   await thread.approve(call.toolCallId, { by: 'dana' });
   await thread.result();
   for (const { stdout } of [await from(1), await command('events', thread.id)]) {
