@@ -150,3 +150,13 @@ test('a late settlement, and a late answer, are told who was first', () => {
   const second = checkSubmit(answered.state, { outputs: [{ toolCallId: call, output: 'red' }] });
   expect(second).toMatchObject({ ok: false, reason: expect.stringContaining('(answered by mia, 1970-01-01T00:00:00.000Z)') });
 });
+
+test('a call that a person edited is shown as the tool takes it, which its digest stands for', () => {
+  const { state, id, story } = unsettled();
+  if (state.facts) state.facts.judgesDecisions = true;
+  const edit = { toolCallId: id, approved: true, editedArguments: '{"cents":2}', arguments: '{"cents":2,"note":"none"}', digest: 'd' };
+  story.record('agent.approval.decided', edit);
+  story.record('agent.tool.execution.started', { stepId: 's', toolCallId: id, name: 'pay' });
+  story.record('agent.tool.outcome.unknown', { toolCallId: id, name: 'pay', message: 'the worker was lost' });
+  expect(pendingCalls(state)).toMatchObject([{ kind: 'outcome', arguments: '{"cents":2,"note":"none"}', digest: 'd' }]);
+});
