@@ -219,7 +219,7 @@ test('[A104][A105] outputs that are unknown, duplicate, missing or of the wrong 
       { toolCallId: 'call_1', output: 'b' },
     ]),
   ).toMatch(/"call_1" is answered twice/);
-  expect(await refused([{ toolCallId: 'call_r', output: 'a' }])).toMatch(/waits for an approval, not for an output/);
+  expect(await refused([{ toolCallId: 'call_r', output: 'a' }])).toMatch(/waits for an approval, not for an answer or an output/);
   expect(await refused([{ toolCallId: 'call_1' }])).toMatch(/outputs\[0\].*no output/);
   expect(await refused([{ output: 1 }])).toMatch(/outputs\[0\] has no toolCallId/);
   expect(await refused([])).toMatch(/takes \{ outputs/);
