@@ -5,7 +5,7 @@ import { type ArtifactStore, Artifacts, artifactsAt } from './artifacts';
 import { LonghaulError } from './client/errors';
 import { findSuspended, findThread, runMeant } from './client/find-thread';
 import { type InboxFilter, type InboxItem, readInbox } from './client/inbox';
-import { agentOf, listThreads, wordOf } from './client/list-filter';
+import { agentOf, beginningsOf, listThreads, wordOf } from './client/list-filter';
 import type { ListedThread } from './client/listed-threads';
 import { persist } from './client/persist';
 import { patientConnection } from './client/reach';
@@ -90,6 +90,7 @@ export interface ThreadSummary {
   /** The thread's own status. Absent if the search attributes are not registered. */
   status?: string;
   pendingTool?: string;
+  /** When the thread began, also if it was reopened since, as far as the server retains its first execution. */
   startedAt: Date;
   closedAt?: Date;
 }
@@ -205,7 +206,12 @@ export class LonghaulClient {
    */
   async list({ query, limit = 50 }: { query?: string | undefined; limit?: number | undefined } = {}): Promise<ThreadSummary[]> {
     const found = await listThreads(this, { what: 'list', limit, ...(query !== undefined && { filter: query }) });
-    return Promise.all(found.map(summaryOf));
+    const began = await beginningsOf(
+      this,
+      'list',
+      found.map(({ workflowId }) => workflowId),
+    );
+    return Promise.all(found.map((info) => summaryOf(info, began.get(info.workflowId))));
   }
 
   /**
@@ -259,7 +265,7 @@ export class LonghaulClient {
   }
 }
 
-async function summaryOf(info: ListedThread): Promise<ThreadSummary> {
+async function summaryOf(info: ListedThread, began = info.startTime): Promise<ThreadSummary> {
   const status = wordOf(info, 'status');
   const pendingTool = wordOf(info, 'pendingTool');
   return {
@@ -268,7 +274,7 @@ async function summaryOf(info: ListedThread): Promise<ThreadSummary> {
     execution: info.status,
     ...(status && { status }),
     ...(pendingTool && { pendingTool }),
-    startedAt: info.startTime,
+    startedAt: began,
     ...(info.closeTime && { closedAt: info.closeTime }),
   };
 }

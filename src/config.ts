@@ -122,6 +122,11 @@ export function readUser(env: Record<string, string | undefined> = process.env):
   return env.LONGHAUL_USER?.trim() || undefined;
 }
 
+/** Whether this is the program `longhaul`, started by `npx`: it is then not necessarily on the user's PATH. */
+export function startedByNpx(env: Record<string, string | undefined> = process.env, program = process.argv[1] ?? ''): boolean {
+  return env.npm_command === 'exec' && /[\\/]longhaul(\.js)?$/.test(program);
+}
+
 /** The user's folder for program state: `XDG_STATE_HOME`, or the platform's usual folder. A relative path is ignored, as others could control it. */
 export function stateHome(env: Record<string, string | undefined> = process.env, platform = process.platform): string {
   const absolute = (path: string | undefined) => (path !== undefined && isAbsolute(path) ? path : undefined);

@@ -79,6 +79,7 @@ export function factsOf(agent: Agent): Omit<AgentFacts, 'searchAttributes' | 'co
     strategy,
     remembers: permissions?.store !== undefined,
     judgesDecisions: true,
+    checksEdits: true,
     ownBackground: true,
     context: context && policyOf(context),
     ...(Object.keys(threadLimits).length > 0 && { threadLimits: { ...threadLimits } }),

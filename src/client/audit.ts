@@ -1,7 +1,8 @@
 import type { Attestation } from '../core/attestation';
 import type { DurableEvent, DurableEventData, RunStatus, SpentOnCall, TerminalEvent } from '../core/event';
 import type { FailedAttempt } from '../core/failure';
-import type { Usage } from '../core/message';
+import { excerpt } from '../core/json';
+import { textOf, type Usage } from '../core/message';
 import type { ToolOutcome } from '../core/tool';
 import { unreachable } from '../core/unreachable';
 import type { Waste } from '../core/waste';
@@ -40,8 +41,10 @@ export type AuditFact =
       durationMs?: number;
       attempts?: number;
       error?: string;
-      /** For a question or a call that is executed outside: who answered. */
+      /** For a question, a call that is executed outside, or a settled call: who answered, what (at most 500 characters), and after how long. */
       by?: string;
+      answer?: string;
+      waitedMs?: number;
       signed?: Attestation;
     } & Named)
   | ({ kind: 'hook'; hook: string; durationMs: number; answered?: string[] } & Pick<Data<'agent.hook.completed'>, 'ignored' | 'errors'>)
@@ -50,7 +53,7 @@ export type AuditFact =
   | ({ kind: 'escalated' } & Named & Data<'agent.approval.escalated'>)
   | ({ kind: 'decided'; waitedMs?: number } & Named & Data<'agent.approval.decided'>)
   | ({ kind: 'outcome-unknown' } & Data<'agent.tool.outcome.unknown'>)
-  | ({ kind: 'settled' } & Named & Data<'agent.tool.outcome.settled'>)
+  | ({ kind: 'settled'; waitedMs?: number } & Named & Data<'agent.tool.outcome.settled'>)
   | ({ kind: 'compensated' } & Data<'agent.tool.compensation.completed'>)
   | ({ kind: 'compensation-failed' } & Data<'agent.tool.compensation.failed'>)
   | ({ kind: 'question-asked' } & Data<'agent.tool.question.asked'>)
@@ -77,7 +80,7 @@ export interface Audit {
 
 /** Extracts what was done and decided from a thread's events. */
 export function auditOf(events: readonly DurableEvent[], { limit, missing }: { limit: number; missing: boolean }): Audit {
-  const seen: Seen = { turn: 0, names: new Map(), asked: new Map() };
+  const seen: Seen = { turn: 0, names: new Map(), asked: new Map(), settled: new Set() };
   const all = events.flatMap((event): AuditEntry[] => {
     const fact = factOf(event, seen);
     return fact ? [{ seq: event.seq, at: event.timestamp, runId: event.runId, ...fact }] : [];
@@ -90,6 +93,7 @@ interface Seen {
   turn: number;
   names: Map<string, string>;
   asked: Map<string, number>;
+  settled: Set<string>;
 }
 
 function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
@@ -114,7 +118,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     }
     case 'agent.tool.execution.completed':
     case 'agent.tool.background.completed':
-      return toolFact(event);
+      return toolFact(event, seen);
     case 'agent.hook.completed': {
       const { hook, durationMs, answered, ignored, errors } = event.data;
       return { kind: 'hook', hook, durationMs, ...(answered && { answered }), ...(ignored && { ignored }), ...(errors && { errors }) };
@@ -122,7 +126,7 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'agent.approval.requested': {
       const { stepId: _, toolCall, ...asked } = event.data;
       seen.asked.set(toolCall.id, Date.parse(event.timestamp));
-      return { kind: 'asked', toolCallId: toolCall.id, name: toolCall.name, ...asked };
+      return { kind: 'asked', toolCallId: toolCall.id, name: toolCall.name, arguments: toolCall.arguments, ...asked };
     }
     case 'agent.approval.voted':
       return { kind: 'voted', ...named(event.data.toolCallId), ...event.data };
@@ -135,9 +139,11 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'agent.tool.compensation.failed':
       return { kind: 'compensation-failed', ...event.data };
     case 'agent.tool.outcome.unknown':
+      seen.asked.set(event.data.toolCallId, Date.parse(event.timestamp));
       return { kind: 'outcome-unknown', ...event.data };
     case 'agent.tool.outcome.settled':
-      return { kind: 'settled', ...named(event.data.toolCallId), ...event.data };
+      if (event.data.outcome !== 'not-done') seen.settled.add(event.data.toolCallId);
+      return { kind: 'settled', ...named(event.data.toolCallId), ...waitedSince(event, seen), ...event.data };
     case 'agent.tool.question.asked':
       seen.asked.set(event.data.toolCallId, Date.parse(event.timestamp));
       return { kind: 'question-asked', ...event.data };
@@ -177,13 +183,17 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
     case 'thread.run.cancelled':
     case 'thread.run.expired':
       return endFact(event);
+    case 'thread.run.requires_action':
+      for (const { kind, toolCallId, since = event.timestamp } of event.data.pending) {
+        if (kind === 'question' || kind === 'output') seen.asked.set(toolCallId, Date.parse(since));
+      }
+      return undefined;
     // Messages and status changes: they do or decide nothing.
     case 'agent.run.created':
     case 'agent.run.status.changed':
     case 'thread.message.created':
     case 'thread.message.queued':
     case 'thread.run.step.tool_call.completed_by_llm':
-    case 'thread.run.requires_action':
     case 'agent.tool.execution.started':
     case 'agent.tools.loaded':
     case 'agent.tool.compensation.started':
@@ -197,10 +207,9 @@ function factOf(event: DurableEvent, seen: Seen): AuditFact | undefined {
   }
 }
 
-function waitedSince(
-  { timestamp, data }: DurableEvent<'agent.approval.decided' | 'agent.tool.question.answered'>,
-  { asked }: Seen,
-): { waitedMs?: number } {
+type Answered = 'agent.approval.decided' | 'agent.tool.question.answered' | 'agent.tool.outcome.settled' | 'agent.tool.execution.completed';
+
+function waitedSince({ timestamp, data }: DurableEvent<Answered>, { asked }: Seen): { waitedMs?: number } {
   const since = asked.get(data.toolCallId);
   return since === undefined ? {} : { waitedMs: Date.parse(timestamp) - since };
 }
@@ -225,12 +234,15 @@ function modelFact(
   };
 }
 
-function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'agent.tool.background.completed'>): AuditFact | undefined {
+function toolFact(
+  event: DurableEvent<'agent.tool.execution.completed' | 'agent.tool.background.completed'>,
+  seen: Seen,
+): AuditFact | undefined {
+  const { data } = event;
   // A placeholder result does not end a background call.
   if ('background' in data && data.background) return undefined;
   const { toolCallId, name, status, durationMs, error } = data;
   const attempts = 'attempts' in data ? data.attempts : undefined;
-  const { by, signed } = 'by' in data ? data : {};
   return {
     kind: 'tool',
     toolCallId,
@@ -239,9 +251,15 @@ function toolFact({ data }: DurableEvent<'agent.tool.execution.completed' | 'age
     ...(durationMs !== undefined && { durationMs }),
     ...(attempts !== undefined && { attempts }),
     ...(error && { error: `${error.name}: ${error.message}` }),
-    ...(by && { by }),
-    ...(signed && { signed }),
+    ...(event.type === 'agent.tool.execution.completed' && answerOf(event, seen)),
   };
+}
+
+/** Who gave a call its outcome in place of the tool, and what it is. */
+function answerOf(event: DurableEvent<'agent.tool.execution.completed'>, seen: Seen) {
+  const { toolCallId, by, signed, output } = event.data;
+  if (!by && !seen.settled.has(toolCallId)) return {};
+  return { ...(by && { by }), ...(signed && { signed }), answer: excerpt(textOf(output), 500), ...waitedSince(event, seen) };
 }
 
 function endFact(event: TerminalEvent): AuditFact {

@@ -41,6 +41,37 @@ export async function listThreads(
   return [...found.values()];
 }
 
+/** Threads per request for their beginnings: a filter with very many ids would be too long. */
+const idsAtOnce = 20;
+/** Executions that are read for their beginnings, per request. */
+const mostExecutions = 5_000;
+
+/**
+ * Returns when threads began. A thread that continued as new or was reopened has several executions, and the listed one is the newest. Executions that
+ * the server no longer retains are not known. Empty if the server can't be asked.
+ */
+export async function beginningsOf(client: LonghaulClient, what: string, ids: readonly string[]): Promise<Map<string, Date>> {
+  const began = new Map<string, Date>();
+  try {
+    for (let at = 0; at < ids.length; at += idsAtOnce) {
+      const named = ids
+        .slice(at, at + idsAtOnce)
+        .map(quoted)
+        .join(', ');
+      let read = 0;
+      for await (const raw of executions(client, { what, query: ofThreads(what, `WorkflowId IN (${named})`), pageSize: 1_000 })) {
+        const { workflowId, startTime } = listedThread(client.temporal, raw);
+        const known = began.get(workflowId);
+        if (!known || startTime < known) began.set(workflowId, startTime);
+        if (++read === mostExecutions) break;
+      }
+    }
+  } catch {
+    // The beginning of the newest execution is shown instead.
+  }
+  return began;
+}
+
 const onlyThreads = `WorkflowType = '${workflowType}'`;
 const beforeFilter = `${onlyThreads} AND (`;
 

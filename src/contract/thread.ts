@@ -113,14 +113,14 @@ export interface StatusView {
 }
 
 export interface UsageView {
-  /** Tokens of all runs. */
+  /** Tokens of all runs. `spent.thread` has the other sums. */
   thread: Usage;
   /** Tokens of the current or last run. */
   run: Usage | null;
   /** The current or last run. */
   runId: string | null;
   runs: number;
-  /** Turns of the current or last run. */
+  /** Turns of the current or last run; those of all runs are `spent.thread.turns`. */
   turns: number;
   /** US dollars of all runs. */
   costUsd: number;

@@ -175,6 +175,8 @@ export interface AgentFacts {
    * what was shown. Unset in runs that began with earlier code.
    */
   judgesDecisions?: true;
+  /** Arguments that a person edited are recorded as the tool takes them, too. Unset in runs that began with earlier code. */
+  checksEdits?: true;
   /**
    * Background calls run in workflows of their own, so that the thread may continue as new meanwhile. Unset in runs that began with earlier
    * code: they run in activities, which the thread waits for.

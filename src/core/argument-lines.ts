@@ -27,7 +27,7 @@ export function argumentLines(args: string, room: Room = { lines: Infinity, char
       return { lines, left: left + unseen };
     }
     const named = nameOf(name, rest);
-    const shown = cutValue(named.shown, textOf(item), rest);
+    const shown = cutValue(named.shown, textOfValue(item), rest);
     lines.push(...shown.lines);
     left += named.left + shown.left;
   }
@@ -68,7 +68,7 @@ function lengthOf(value: unknown): number {
 }
 
 /** Returns a string as it is, but quoted if it looks like another kind of value: blank, or JSON on one line. */
-function textOf(value: unknown): string {
+export function textOfValue(value: unknown): string {
   if (typeof value !== 'string') return isObject(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);
   const seen = value.trim();
   return seen === '' || (!seen.includes('\n') && isJson(seen)) ? JSON.stringify(value) : value;

@@ -241,7 +241,11 @@ function namesCompared(how: AgentFacts['sameNames']): typeof sameName {
 }
 
 /** What a call waits for in a phase, if it is not an approval. */
-const awaited = { 'awaiting-output': 'an output', 'awaiting-answer': 'an answer to its question', unsettled: 'someone to settle it' };
+const awaited = {
+  'awaiting-output': 'an answer or an output',
+  'awaiting-answer': 'an answer to its question',
+  unsettled: 'someone to settle it',
+};
 
 /** Returns a refusal if a call does not wait in `phase`: `already-decided` if it did before, otherwise `not-waiting`. */
 export function notWaitingFor(state: ThreadState, id: string, phase: CallState['phase']): Refusal | undefined {
@@ -251,7 +255,9 @@ export function notWaitingFor(state: ThreadState, id: string, phase: CallState['
   const what = awaited[phase as keyof typeof awaited] ?? 'an approval';
   const waiting = calls.filter((c) => c.phase === phase).map((c) => `"${c.id}" (${c.name})`);
   const hint =
-    waiting.length > 0 ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'does' : 'do'}` : `; nothing in thread "${state.threadId}" does`;
+    waiting.length > 0
+      ? `; ${waiting.join(', ')} ${waiting.length === 1 ? 'waits' : 'wait'} for ${what}`
+      : `; nothing in thread "${state.threadId}" waits for ${what}`;
   if (!call) {
     const answered = state.messages.some((m) => m.role === 'tool' && m.toolCallId === id);
     return answered
@@ -262,7 +268,7 @@ export function notWaitingFor(state: ThreadState, id: string, phase: CallState['
   const was: Record<CallState['phase'], [string, RefusalCode]> = {
     done: ['has its outcome already', 'already-decided'],
     running: [phase === 'unsettled' ? 'is running' : 'was decided already and is running', 'already-decided'],
-    unsettled: ['has an unknown outcome, which someone has to settle', 'not-waiting'],
+    unsettled: ['has an unknown outcome, which someone has to settle (settle)', 'not-waiting'],
     ready: ['was decided already', 'already-decided'],
     'awaiting-approval': [`waits for an approval, not for ${what}`, 'not-waiting'],
     'awaiting-output': [`waits for ${output}, not for ${what}`, 'not-waiting'],
@@ -272,10 +278,34 @@ export function notWaitingFor(state: ThreadState, id: string, phase: CallState['
   return refusal(`"${id}" (${call.name}) ${words}${byWhom(state, id)}${hint}`, code);
 }
 
-/** Says who decided a call, so that a late decider knows whom to contact. */
+/** Says who decided, answered or settled a call last, so that a late decider knows whom to contact. */
 function byWhom({ log }: ThreadState, id: string): string {
-  const decided = log.findLast((record) => record.type === 'agent.approval.decided' && record.data.toolCallId === id);
-  if (!decided) return '';
-  const { approved, by, source } = decided.data;
-  return ` (${approved ? 'approved' : 'refused'}${by ? ` by ${by}` : source === 'deadline' ? ' by its deadline' : ''}, ${new Date(decided.at).toISOString()})`;
+  const acts = log.flatMap((record) => (record.data.toolCallId === id && actOf(record)) || []);
+  const last = acts.at(-1);
+  // A settlement is followed by the outcome of the call, with the same name.
+  const act = last?.isOutcome && acts.at(-2)?.settles ? acts.at(-2) : last;
+  return act ? ` (${act.words}, ${new Date(act.at).toISOString()})` : '';
+}
+
+interface Act {
+  words: string;
+  at: number;
+  isOutcome?: boolean;
+  settles?: boolean;
+}
+
+function actOf({ type, data, at }: ThreadState['log'][number]): Act | undefined {
+  const who = data.by ? ` by ${data.by}` : data.source === 'deadline' ? ' by its deadline' : '';
+  switch (type) {
+    case 'agent.approval.decided':
+      return { words: `${data.approved ? 'approved' : 'rejected'}${who}`, at };
+    case 'agent.tool.question.answered':
+      return { words: `answered${who}`, at };
+    case 'agent.tool.outcome.settled':
+      return { words: `settled as ${data.outcome}${who}`, at, settles: data.outcome !== 'not-done' };
+    case 'agent.tool.execution.completed':
+      return data.by ? { words: `answered${who}`, at, isOutcome: true } : undefined;
+    default:
+      return undefined;
+  }
 }

@@ -130,7 +130,10 @@ export interface DurableEventData {
   'agent.approval.voted': { toolCallId: string; by: string; signed?: Attestation; reason?: string; outstanding: number };
   /** The deadline passed: the people of `groups` are asked, or the same people again. */
   'agent.approval.escalated': { toolCallId: string; groups?: string[]; dueAt?: string };
-  /** `source`: decided without a person. `editedArguments` replace the model's. `signed`: what `by` signed, if the worker requires it. */
+  /**
+   * `source`: decided without a person. `editedArguments` replace the model's; `arguments` is present if the tool takes them differently, with its
+   * defaults, as in `agent.approval.requested`. `signed`: what `by` signed, if the worker requires it.
+   */
   'agent.approval.decided': {
     toolCallId: string;
     approved: boolean;
@@ -138,6 +141,7 @@ export interface DurableEventData {
     signed?: Attestation;
     reason?: string;
     editedArguments?: string;
+    arguments?: string;
     /** The digest of the call with the edited arguments; see `AskDetails`. */
     digest?: string;
     source?: 'deadline' | 'hook';

@@ -478,7 +478,7 @@ function newestRules(rules: readonly RememberedRule[]): RememberedRule[] {
 }
 
 function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.decided'>, at: number): void {
-  const { toolCallId, approved, editedArguments, digest, remembered, stop, by, reason, signed } = data;
+  const { toolCallId, approved, editedArguments, arguments: args, digest, remembered, stop, by, reason, signed } = data;
   const { run } = state;
   if (remembered) {
     const rules = remembered.map((rule) => ({ ...rule, ...(signed && { signed }) }));
@@ -497,7 +497,11 @@ function decided(state: ThreadState, { data }: DurableEvent<'agent.approval.deci
     ask: external ? askedBy(verdict.ask, at) : undefined,
     ...(editedArguments !== undefined && { editedArguments }),
     // A person's edit replaces an earlier edit by a hook.
-    ...(editedArguments !== undefined && state.facts?.judgesDecisions && { editedBy: 'person', checked: digest ? { digest } : {} }),
+    ...(editedArguments !== undefined &&
+      state.facts?.judgesDecisions && {
+        editedBy: 'person',
+        checked: { ...(args !== undefined && { arguments: args }), ...(digest && { digest }) },
+      }),
   });
 }
 

@@ -254,7 +254,7 @@ function lookup(state: ThreadState) {
     /** Returns a call's arguments at the time of an event: as the tool takes them, or as they had been edited. */
     argumentsAt(seq: number, id: string): string {
       const written = (r: LogRecord) =>
-        r.type === 'agent.approval.requested' ? r.data.arguments : edits.includes(r.type) && r.data.editedArguments;
+        r.type === 'agent.approval.requested' ? r.data.arguments : edits.includes(r.type) && (r.data.arguments ?? r.data.editedArguments);
       const last = state.log.findLast((r) => r.seq < seq && r.data.toolCallId === id && typeof written(r) === 'string');
       return last ? (written(last) as string) : call(id).arguments;
     },

@@ -64,7 +64,9 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       name,
       arguments: shownArguments(state, call),
       ...(asks && { question: asks }),
-      ...(unsettled ? { reason: call.unknown ?? '' } : policy?.reason && { reason: policy.reason }),
+      ...(unsettled
+        ? { reason: `${unknownWords(call.unknown ?? '')}. Find out, then settle the call` }
+        : policy?.reason && { reason: policy.reason }),
       ...(policy?.users && { users: policy.users }),
       ...(groups && { groups }),
       ...(policy?.approvers && { approvers: policy.approvers }),
@@ -76,6 +78,14 @@ function pendingCall(state: ThreadState, call: CallState): PendingCall[] {
       ...(state.facts?.signedDecisions && { signed: true }),
     },
   ];
+}
+
+/** Why an outcome is unknown, for people: the text that is recorded ends with advice to the model. */
+export function unknownWords(message: string): string {
+  return message
+    .replace(/^Error: /, '')
+    .replace(/[;.]\s*check before you call it again\.?\s*$/i, '')
+    .replace(/\.$/, '');
 }
 
 /** Returns the arguments that people are shown. An approved call is also carried out outside with these, not with the model's text. */

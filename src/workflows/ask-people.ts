@@ -12,7 +12,7 @@ import type { ToolCall } from '../core/message';
 import type { ToolQuestion } from '../core/questions';
 import type { AnswerRequest, DecisionRequest, SubmitRequest } from '../core/requests';
 import { type AskState, type CallState, inForce, stepIdOf } from '../core/state';
-import { type AskPolicy, type PermissionRule, toContent } from '../core/tool';
+import { type AskPolicy, type CheckedCall, type PermissionRule, toContent } from '../core/tool';
 import { askPolicyOf, checkedCall, pendingCalls, waitSummary } from '../core/views';
 import { checkArgumentsOptions, rememberRulesOptions } from './activity-options';
 import { type Attested, attest } from './attest';
@@ -221,7 +221,7 @@ async function decide(thread: ThreadContext, request: DecisionRequest, extra: Ex
     );
   }
   const editedArguments = edited && JSON.stringify(edited);
-  const digest = editedArguments === undefined ? undefined : await mustFit(thread, asked, editedArguments);
+  const edit = editedArguments === undefined ? undefined : await mustFit(thread, asked, editedArguments);
   const remembered = asked.remember && (await rememberFirst(thread, asked, remember));
   // Checked again without an await before the record: the checks of two decisions may complete in the same workflow task.
   mustStillWait(thread, asked);
@@ -233,7 +233,7 @@ async function decide(thread: ThreadContext, request: DecisionRequest, extra: Ex
         approved: true,
         ...(by && { by }),
         ...words,
-        ...(editedArguments !== undefined && { editedArguments, ...(digest && { digest }) }),
+        ...(editedArguments !== undefined && { editedArguments, ...edit }),
         ...(remembered && { remembered }),
       },
       extra,
@@ -255,8 +255,8 @@ function goOnAfter(thread: ThreadContext, decide: () => void): void {
   goOn(thread, 'Continuing run.');
 }
 
-/** Checks edited arguments against the tool, its policy and the hooks. Returns the digest of the edited call. Throws if they are not accepted. */
-async function mustFit(thread: ThreadContext, asked: Decided, editedArguments: string): Promise<string | undefined> {
+/** Checks edited arguments against the tool, its policy and the hooks. Returns what people are shown of the edited call. Throws if they are not accepted. */
+async function mustFit(thread: ThreadContext, asked: Decided, editedArguments: string): Promise<CheckedCall> {
   const { state } = thread;
   const { name } = callOf(thread, asked.toolCallId);
   const { tools } = inForce(state);
@@ -266,12 +266,17 @@ async function mustFit(thread: ThreadContext, asked: Decided, editedArguments: s
     ...(tools && { extraTools: tools }),
   };
   grow(thread.growth, activityEvents, request);
-  const { error, digest, approval } = await oneOfFew(thread, 'approve', () => whereAgentIs(thread, () => checkArguments(request)));
+  const {
+    error,
+    digest,
+    arguments: args,
+    approval,
+  } = await oneOfFew(thread, 'approve', () => whereAgentIs(thread, () => checkArguments(request)));
   if (error) refuse(`approve: the edited arguments do not fit ${name}: ${error.message}; the call still waits`, 'edit-refused');
   const asksHooks = hasHook(thread, 'approve:tool') && state.facts?.judgesDecisions;
   mayEdit(thread, asked, asksHooks ? await passedByHooks(thread, request.call, approval) : approval);
   mustStillWait(thread, asked);
-  return digest;
+  return { ...(state.facts?.checksEdits && args !== undefined && { arguments: args }), ...(digest && { digest }) };
 }
 
 function mayEdit({ state }: ThreadContext, asked: Decided, policy: AskPolicy | undefined): void {

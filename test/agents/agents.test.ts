@@ -27,6 +27,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      checksEdits: true,
       ownBackground: true,
     });
   });
@@ -80,6 +81,7 @@ describe('defineAgent', () => {
       strategy: 'by-effect',
       remembers: false,
       judgesDecisions: true,
+      checksEdits: true,
       ownBackground: true,
       context: { compactAt: 0.85, auto: true, keepTurns: 3, summaryTokens: 4_096 },
       ...remarkable,

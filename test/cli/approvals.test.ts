@@ -45,12 +45,14 @@ function scene(waits: PendingCall = call, columns?: number) {
   } as unknown as Thread;
   const prompt = createPrompt({ input, output });
   const gone: unknown[] = [];
+  const onScreen: string[] = [];
   const approvals = askPerson(thread, {
     prompt,
     write: (text) => void output.write(text.text),
     columns,
     by: 'dana',
     groups: ['leads'],
+    onAsked: (id) => onScreen.push(id),
     onGone: (error) => gone.push(error),
   });
   const sees = (text: string | RegExp) =>
@@ -61,7 +63,7 @@ function scene(waits: PendingCall = call, columns?: number) {
     screen = '';
     input.write(`${line}\n`);
   };
-  return { input, told, state, prompt, approvals, gone, sees, answer, screen: () => screen };
+  return { input, told, state, prompt, approvals, gone, onScreen, sees, answer, screen: () => screen };
 }
 
 test('a person sees all arguments and approves', async () => {
@@ -107,6 +109,7 @@ test('a person edits the arguments; invalid JSON, or arguments that do not match
   const { approvals, answer, sees, told, state } = scene();
   await approvals.offer([call]);
   await answer('Run deploy?', 'maybe');
+  await sees('"maybe" is not one of the answers');
   await answer('Run deploy?', 'e');
   await answer('Arguments', 'staging');
   await sees('not a JSON object');
@@ -121,9 +124,10 @@ test('a person edits the arguments; invalid JSON, or arguments that do not match
 });
 
 test('the question is withdrawn when someone else decides, and a call that was already decided is not asked about', async () => {
-  const { approvals, sees, answer, gone, state, told } = scene();
+  const { approvals, sees, answer, gone, onScreen, state, told } = scene();
   await approvals.offer([call]);
   await sees('Run deploy?');
+  expect(onScreen).toEqual(['c1']);
   approvals.decided('c1');
   const second = { ...call, toolCallId: 'c2', name: 'publish' };
   state.pending = [second];
@@ -304,8 +308,10 @@ describe('the question of a call', () => {
     ['d', 'decline'],
     ['cancel', 'cancel'],
   ])('is answered with %s', async (line, action) => {
-    const { approvals, answer, told } = scene(asked);
+    const { approvals, answer, sees, told } = scene(asked);
     await approvals.offer([asked]);
+    await answer('[a]nswer, [d]ecline, [c]ancel', 'y\u001b');
+    await sees('"y<U+001B>" is not one of the answers');
     await answer('[a]nswer, [d]ecline, [c]ancel', line);
     await until('it is answered', () => told.length === 1);
     expect(told).toEqual([{ id: 'c1', ...who, action }]);
@@ -390,6 +396,7 @@ test.each([
   await approvals.offer([limit]);
   await sees('The run reached its limit of 3 turns.');
   await answer('Allow more turns?', '-1');
+  await sees('"-1" is not one of the answers');
   await answer('Allow more turns?', line);
   await until('it is decided', () => told.length === 1);
   expect(told).toEqual([{ ...decision, by: 'dana', groups: ['leads'] }]);
@@ -397,7 +404,7 @@ test.each([
 
 test('a person replies to a suspended run, and resumes a paused one', async () => {
   const reply: PendingCall = { ...call, kind: 'reply', toolCallId: 'mail-1', name: 'reply', arguments: '' };
-  const { approvals, answer, told, state } = scene(reply);
+  const { approvals, answer, sees, told, state } = scene(reply);
   await approvals.offer([reply]);
   await answer('Your reply:', 'yes, do it');
   await until('it is replied', () => told.length === 1);
@@ -405,6 +412,7 @@ test('a person replies to a suspended run, and resumes a paused one', async () =
   state.paused = { reason: 'lunch' };
   await approvals.paused?.();
   await answer('It is paused.', 'what?');
+  await sees('"what?" is not one of the answers');
   await answer('It is paused.', 'r');
   await until('it is resumed', () => told.length === 2);
   expect(told).toEqual([

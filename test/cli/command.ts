@@ -40,7 +40,9 @@ const state = mkdtempSync(join(tmpdir(), 'longhaul-state-'));
 /** The real program as a process of its own, without a terminal. Nothing of the caller's Temporal or provider settings reaches it. */
 export function start(args: string[], { env = {}, cwd, input = '', fromSources = false }: CommandOptions = {}): Running {
   const plain = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(TEMPORAL_ADDRESS|TEMPORAL_NAMESPACE|LONGHAUL_|OPENAI_|FORCE_COLOR)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(TEMPORAL_ADDRESS|TEMPORAL_NAMESPACE|LONGHAUL_|OPENAI_|FORCE_COLOR|npm_command)/.test(name),
+    ),
   );
   const child = spawn(process.execPath, [fromSources ? checkout : inPackage('bin/longhaul.js'), ...args], {
     cwd,

@@ -43,7 +43,7 @@ test('show prints the question, its form and the commands that answer; answer ta
     stderr: 'call_1 is answered.\n',
   });
   expect((await thread.result()).output).toContain('"seats":2');
-  expect((await command('show', thread.id)).stdout).toMatch(/answered the question of own__book by dana: accept/);
+  expect((await command('show', thread.id)).stdout).toMatch(/answered the question of own__book \(call_1\) by dana: seats: 2/);
 });
 
 test('a form with one field takes its value, and a question can be declined', async () => {

@@ -2,6 +2,7 @@ import { answerHint } from '../../src/cli/commands/answer-hint';
 import { createView, type ViewOptions } from '../../src/cli/views/render';
 import { paintWith } from '../../src/cli/views/styled';
 import { age, bytes, duration, preview, shortArguments, tokens } from '../../src/cli/views/words';
+import { startedByNpx } from '../../src/config';
 import type { AgentEvent, EventData } from '../../src/core/event';
 import type { AssistantMessage } from '../../src/core/message';
 import { answerParts } from '../support/answer-parts';
@@ -48,7 +49,8 @@ test('attempts that gave no answer are shown with their cost, before an answer a
   expect(shown([answer('Hello.', {}, { wasted })])).toBe(`Hello.\n${footer}${words}`);
   const spent = { usage, model: 'gpt', durationMs: 0, wasted };
   expect(shown([event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'failed', spent })])).toBe(
-    `↻ the answer is incomplete: the call failed\n${words}`,
+    // Nothing is tried again, so there is no sign of it.
+    `! the answer is incomplete: the call failed\n${words.replace('↻', '!')}`,
   );
 });
 
@@ -214,7 +216,7 @@ describe('tool calls', () => {
       '? shell  needs an approval  It deploys.\n    command: npm test\n    answer c\n',
     );
     expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: false, by: 'dana', reason: 'no' })])).toMatch(
-      /^ {2}refused by dana: no/,
+      /^ {2}rejected by dana: no/,
     );
     expect(shown([event('agent.approval.decided', { toolCallId: 'c', approved: true, editedArguments: '{"command":"ls"}' })])).toBe(
       '  approved with other arguments: ls\n',
@@ -222,6 +224,59 @@ describe('tool calls', () => {
     const decided = event('agent.approval.decided', { toolCallId: call.id, approved: true, editedArguments: '{"command":"ls"}' });
     const runs = event('agent.tool.execution.started', { stepId: 's', toolCallId: call.id, name: 'shell' });
     expect(shown([made, decided, runs])).toBe('  approved with other arguments: ls\n▸ shell ls\n');
+  });
+});
+
+describe('a question', () => {
+  const call = { id: 'c', name: 'shell', arguments: '{"command":"npm test"}' };
+  const pending = { kind: 'approval', toolCallId: 'c', name: 'shell', arguments: call.arguments } as const;
+  const requested = event('agent.approval.requested', { stepId: 's', toolCall: call });
+  const waits = event('thread.run.requires_action', { pending: [pending] });
+  const decided = event('agent.approval.decided', { toolCallId: 'c', approved: true, by: 'dana' });
+  const asked = '? shell  needs an approval\n    command: npm test\n';
+  const question = { kind: 'question', toolCallId: 'q', name: 'ask_human', arguments: '{"question":"Which?"}' } as const;
+  const answered = event('agent.tool.execution.completed', {
+    stepId: 's',
+    toolCallId: 'q',
+    name: 'ask_human',
+    status: 'success',
+    isError: false,
+    messageId: 'm',
+    output: 'a',
+  });
+
+  test('is shown with its command if the reader begins after it', () => {
+    expect(shown([waits], { hint: () => 'approve it' })).toBe(`${asked}    approve it\n`);
+    const limit = {
+      kind: 'limit',
+      toolCallId: 'l',
+      name: 'turns',
+      arguments: '',
+      reason: 'The run reached its limit of 3 turns.',
+    } as const;
+    const outcome = { ...pending, kind: 'outcome', name: 'pay', reason: 'the worker was lost' } as const;
+    expect(shown([event('thread.run.requires_action', { pending: [limit, outcome] })])).toBe(
+      '? The run reached its limit of 3 turns. A person is asked to raise it\n? pay has an unknown outcome: the worker was lost\n',
+    );
+  });
+
+  test('that the program asks itself is not printed a second time', () => {
+    const prompted = { asks: () => true, wasAsked: () => true };
+    expect(shown([requested, waits, decided], prompted)).toBe('  approved by dana (shell)\n');
+    expect(shown([event('thread.run.requires_action', { pending: [question] }), answered], prompted)).toBe('✓ ask_human\n    a\n');
+  });
+
+  test('that was answered before the program could ask it is printed before the answer', () => {
+    const late = { asks: () => true, wasAsked: () => false };
+    expect(shown([requested, waits], late)).toBe('');
+    expect(shown([requested, waits, decided], late)).toBe(`${asked}  approved by dana (shell)\n`);
+    expect(shown([event('thread.run.requires_action', { pending: [question] }), answered], late)).toBe('? Which?\n✓ ask_human\n    a\n');
+  });
+
+  test('that needs a signature, which the prompt can’t give, is printed with its command', () => {
+    const signed = event('thread.run.requires_action', { pending: [{ ...pending, signed: true }] });
+    const options = { asks: ({ signed: needed }: { signed?: true }) => !needed, wasAsked: () => false, hint: () => 'sign it' };
+    expect(shown([requested, signed], options)).toBe(`${asked}    sign it\n`);
   });
 });
 
@@ -254,7 +309,7 @@ describe('people and pauses', () => {
     [
       'a decision of a deadline',
       event('agent.approval.decided', { toolCallId: 'c', approved: false, source: 'deadline', reason: 'nobody decided in time' }),
-      '  refused by its deadline: nobody decided in time (deploy)\n',
+      '  rejected by its deadline: nobody decided in time (deploy)\n',
     ],
     [
       'what is remembered',
@@ -272,7 +327,27 @@ describe('people and pauses', () => {
     [
       'a refusal that ends the run',
       event('agent.approval.decided', { toolCallId: 'c', approved: false, by: 'dana', stop: true }),
-      '  refused by dana (deploy); the run ends\n',
+      '  rejected by dana (deploy); the run ends\n',
+    ],
+    [
+      'what was answered to the question of a call',
+      event('agent.tool.question.answered', {
+        toolCallId: 'c',
+        questionId: 'q',
+        action: 'accept',
+        content: { seats: 2, place: 'w\u001b' },
+        by: 'mia',
+      }),
+      '  answered by mia: seats: 2, place: w<U+001B> (deploy)\n',
+    ],
+    [
+      'an unknown outcome, without advice to the model',
+      event('agent.tool.outcome.unknown', {
+        toolCallId: 'c',
+        name: 'deploy',
+        message: 'Error: the worker was lost while deploy ran. It may have been carried out or not; check before you call it again.',
+      }),
+      '  unknown: the worker was lost while deploy ran. It may have been carried out or not (deploy)\n',
     ],
     ['a question without an answer', event('agent.input.expired', { toolCallId: 'c' }), '  nobody answered in time (deploy)\n'],
     [
@@ -357,7 +432,7 @@ describe('people and pauses', () => {
     [
       'an answer that is not whole',
       event('thread.message.incomplete', { stepId: 's', messageId: 'm', reason: 'failed' }),
-      '↻ the answer is incomplete: the call failed\n',
+      '! the answer is incomplete: the call failed\n',
     ],
     [
       'when a message is read',
@@ -396,7 +471,7 @@ test('a refusal to extend a limit names the limit', () => {
     event('agent.limit.reached', { id: 'limit_1', limit: 'turns', max: 3, scope: 'run' }),
     event('agent.approval.decided', { toolCallId: 'limit_1', approved: false, by: 'dana' }),
   ];
-  expect(shown(refused)).toMatch(/\n {2}refused by dana \(more turns\)\n$/);
+  expect(shown(refused)).toMatch(/\n {2}rejected by dana \(more turns\)\n$/);
 });
 
 test('a hint is a command that a shell accepts unchanged', () => {
@@ -407,6 +482,15 @@ test('a hint is a command that a shell accepts unchanged', () => {
   );
   expect(hint({ ...pending, kind: 'limit' }).text).toContain('--more N');
   expect(hint({ ...pending, kind: 'output', users: ['lee'] }).text).toContain("submit $'it\\'s\\x20mine' 'it'\\''s' '<output>' --by YOU");
+});
+
+test('commands to copy begin with npx only if npx started this program', () => {
+  const npx = { npm_command: 'exec' };
+  expect(startedByNpx(npx, '/work/node_modules/.bin/longhaul')).toBe(true);
+  expect(startedByNpx(npx, 'C:\\work\\node_modules\\longhaul\\bin\\longhaul.js')).toBe(true);
+  expect(startedByNpx(npx, '/work/node_modules/.bin/jest')).toBe(false);
+  expect(startedByNpx({}, '/usr/bin/longhaul')).toBe(false);
+  expect(startedByNpx({ npm_command: 'run-script' }, '/work/node_modules/.bin/longhaul')).toBe(false);
 });
 
 test.each<[string, AgentEvent, RegExp]>([
@@ -436,6 +520,9 @@ test('arguments fit on a line: a single one as it is, several by name, and a lon
   expect(shortArguments('{"command":"ls\\n -l"}', 80)).toBe('ls -l');
   expect(shortArguments(`{"path":"a.txt","content":"${'x'.repeat(500)}"}`, 60)).toMatch(/^path: a\.txt, content: x+…$/);
   expect(shortArguments('{"a":', 80)).toBe('{"a":');
+  // As an approval shows them: a text that reads as another value is quoted.
+  expect(shortArguments('{"id":"812"}', 80)).toBe('"812"');
+  expect(shortArguments('{"id":"812","cents":812,"note":"true"}', 80)).toBe('id: "812", cents: 812, note: "true"');
   expect(shortArguments('x'.repeat(500), 80)).toHaveLength(80);
 });
 

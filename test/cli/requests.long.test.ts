@@ -10,7 +10,9 @@ import { eventsOf, expectOneLine, longhaul, type Running, start } from './comman
 function model({ input, turn, messages }: ScriptRequest): Reply {
   const tool = input.startsWith('look')
     ? { name: 'look_up', args: { what: 'the weather' } }
-    : { name: 'deploy', args: { to: 'production' } };
+    : input.startsWith('refund')
+      ? { name: 'refund', args: { orderId: '812' } }
+      : { name: 'deploy', args: { to: 'production' } };
   if (turn === 0 && !input.startsWith('chat')) return callTools([tool]);
   return say(`The last word was: ${messages.at(-1)?.content}`);
 }
@@ -28,8 +30,15 @@ beforeAll(async () => {
     approval: 'always',
     execute: ({ to }) => `deployed to ${to}`,
   });
+  const refund = defineTool({
+    name: 'refund',
+    description: 'Refunds.',
+    input: z.object({ orderId: z.string(), cents: z.number().default(100), note: z.string().default('none') }),
+    approval: 'always',
+    execute: (args) => JSON.stringify(args),
+  });
   const lookUp = defineTool({ name: 'look_up', description: 'Answered outside.', input: z.object({ what: z.string() }) });
-  const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [deploy, lookUp] });
+  const agent = defineAgent({ name: 'tester', model: 'test-model', instructions: 'Test.', tools: [deploy, refund, lookUp] });
   rig = await startRig({ script: model, agents: [agent] });
   env = { TEMPORAL_ADDRESS: rig.address, LONGHAUL_TASK_QUEUE: rig.taskQueue };
   const thread = await rig.client.start('tester', 'deploy', { taskQueue: `nobody-${rig.taskQueue}` });
@@ -52,9 +61,53 @@ test('reject refuses a call with its reason', async () => {
   const { thread, call } = await waiting('deploy');
   expect(await command('reject', thread.id, call.toolCallId, '--by', 'dana', '--reason', 'not on a Friday')).toMatchObject({
     code: 0,
-    stderr: `${call.toolCallId} is rejected.\n`,
+    stderr: `Rejecting deploy of agent tester (${call.digest})\n    to: production\n${call.toolCallId} is rejected.\n`,
   });
   expect((await thread.result()).output).toContain('not on a Friday');
+});
+
+test('reject rejects nothing but the call that was shown', async () => {
+  const { thread, call } = await waiting('deploy');
+  const other = await command('reject', thread.id, call.toolCallId, '--expect', '0000000000000000');
+  expectOneLine(other, new RegExp(`has the digest ${call.digest}, and "0000000000000000" was expected`));
+  expect(other.stderr).not.toContain('Rejecting');
+  expect(await thread.pending()).toHaveLength(1);
+  expect(await command('reject', thread.id, call.toolCallId, '--expect', call.digest ?? '')).toMatchObject({ code: 0 });
+  await thread.result();
+});
+
+test('an answer of the wrong kind is refused, with the command that answers the call', async () => {
+  const { thread, call } = await waiting('deploy');
+  const answered = await command('answer', thread.id, call.toolCallId, 'yes');
+  expectOneLine(answered, /waits for an approval, not for an answer or an output/);
+  expect(answered.stderr).toContain(`${call.toolCallId} is answered with: longhaul approve ${thread.id} ${call.toolCallId} --expect`);
+  const { thread: outside, call: output } = await waiting('look');
+  for (const name of ['approve', 'reject']) {
+    const decided = await command(name, outside.id, output.toolCallId);
+    expect(decided.stderr).toContain(
+      `${output.toolCallId} is answered with: longhaul submit ${outside.id} ${output.toolCallId} '<output>'`,
+    );
+  }
+  expect((await command('approve', outside.id, 'none')).stderr).not.toContain('is answered with');
+  await Promise.all([thread.cancel(), outside.cancel()]);
+});
+
+test('events print the commands only of calls that still wait, each below its question', async () => {
+  const { thread, call } = await waiting('deploy');
+  const asked = (await thread.status()).seq;
+  const question = `? deploy  needs an approval\n    to: production\n    longhaul approve ${thread.id} ${call.toolCallId}`;
+  const from = (seq: number) => command('events', thread.id, '--no-follow', '--from', String(seq));
+  expect((await from(1)).stdout).toContain(question);
+  expect((await from(asked)).stdout).toMatch(/^\? deploy {2}needs an approval\n {4}to: production\n {4}longhaul approve/);
+  const throughNpx = await longhaul(['events', thread.id, '--no-follow'], { env: { ...env, npm_command: 'exec' } });
+  expect(throughNpx.stdout).toContain(`    npx longhaul approve ${thread.id} ${call.toolCallId} --expect`);
+  await thread.approve(call.toolCallId, { by: 'dana' });
+  await thread.result();
+  for (const { stdout } of [await from(1), await command('events', thread.id)]) {
+    expect(stdout).toContain('? deploy  needs an approval\n    to: production\n');
+    expect(stdout).toContain('approved by dana');
+    expect(stdout).not.toContain('longhaul approve');
+  }
 });
 
 test('approve can change the arguments; invalid ones are refused in one line, and the call still waits', async () => {
@@ -67,10 +120,25 @@ test('approve can change the arguments; invalid ones are refused in one line, an
   expect((await thread.result()).output).toContain('deployed to staging');
 });
 
+test('edited arguments are printed, and shown later, as the tool gets them', async () => {
+  const { thread, call } = await waiting('refund');
+  const edited = await command('approve', thread.id, call.toolCallId, '--arguments', '{"cents":80,"orderId":"812","x":1}', '--by', 'dana');
+  expect(edited.stderr).toBe(
+    `Approving refund of agent tester with other arguments (${call.digest})\n    cents: 80\n    orderId: "812"\n    x: 1\nThe tool gets:\n    orderId: "812"\n    cents: 80\n    note: none\n${call.toolCallId} is approved.\n`,
+  );
+  expect((await thread.result()).output).toContain('{"orderId":"812","cents":80,"note":"none"}');
+  const as = 'orderId: "812", cents: 80, note: none';
+  expect((await command('events', thread.id)).stdout).toContain(`approved by dana with other arguments: ${as}\n▸ refund ${as}\n`);
+  expect((await command('show', thread.id)).stdout).toMatch(new RegExp(`approved refund \\(\\S+\\) by dana \\(after .*\\); with ${as}\\n`));
+});
+
 test('a decision on a call that was decided, or never existed, lists the pending calls', async () => {
   const { thread, call } = await waiting('deploy');
   const unknown = await command('approve', thread.id, 'call_nobody_knows');
-  expectOneLine(unknown, new RegExp(`"call_nobody_knows" does not wait for an approval; "${call.toolCallId}" \\(deploy\\) does`));
+  expectOneLine(
+    unknown,
+    new RegExp(`"call_nobody_knows" does not wait for an approval; "${call.toolCallId}" \\(deploy\\) waits for an approval`),
+  );
   expect(unknown.code).toBe(1);
   await command('approve', thread.id, call.toolCallId);
   await thread.result();
@@ -281,6 +349,7 @@ test('without a worker a request ends with a clear message, and show still print
   expectOneLine(sent, /^error: send: no worker answers for thread .*The thread is safe/);
   expect(sent.code).toBe(1);
   expect(shown.stdout).toContain(`queue      nobody-${rig.taskQueue}`);
+  expect(shown.stdout).toContain('agent      tester\n');
   expect(shown.stderr).toMatch(/no worker answers/);
   expect(shown.code).toBe(0);
 });

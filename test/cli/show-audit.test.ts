@@ -27,9 +27,9 @@ test('small amounts are exact to a millionth, and nothing is 0', () => {
 });
 
 test('a call that needed more than one attempt is reported, and counted with its tool', () => {
-  expect(lines(audit(paid))).toEqual(['retry pay_invoice: 2 attempts']);
+  expect(lines(audit(paid))).toEqual(['retry pay_invoice (c1): 2 attempts']);
   const failed: AuditFact = { ...paid, toolCallId: 'c2', status: 'failed', attempts: 3, error: 'Error: no answer' };
-  expect(lines(audit(failed))).toEqual(['failed pay_invoice, 3 attempts: Error: no answer']);
+  expect(lines(audit(failed))).toEqual(['failed pay_invoice (c2), 3 attempts: Error: no answer']);
   expect(lines(audit({ ...paid, attempts: 1 }))).toEqual([]);
 
   const usage = {
@@ -65,7 +65,67 @@ test('a refusal is reported once, with the person; a call that no person refused
   };
   const forbidden: AuditFact = { ...outcome, error: 'PermissionDeniedError: not here' };
   expect(lines(audit(refused, outcome, forbidden))).toEqual([
-    'refused pay_invoice by dana',
-    'denied pay_invoice: PermissionDeniedError: not here',
+    'rejected pay_invoice (c1) by dana',
+    'denied pay_invoice (c1): PermissionDeniedError: not here',
   ]);
+});
+
+test('decisions name the call and its arguments, and what people answered', () => {
+  const asked: AuditFact = {
+    kind: 'asked',
+    toolCallId: 'c1',
+    name: 'shell',
+    arguments: '{"command":"git push"}',
+    reason: 'It changes git.',
+  };
+  const decided: AuditFact = { kind: 'decided', toolCallId: 'c1', name: 'shell', approved: true, by: 'dana' };
+  const question: AuditFact = {
+    kind: 'question-answered',
+    toolCallId: 'c2',
+    name: 'book',
+    questionId: 'q',
+    action: 'accept',
+    content: { seats: 2, name: '812' },
+    by: 'mia',
+    waitedMs: 35_000,
+  };
+  const answered: AuditFact = { kind: 'tool', toolCallId: 'c3', name: 'ask_human', status: 'success', by: 'kim', answer: 'blue' };
+  const left: AuditFact = { ...question, action: 'cancel' };
+  delete (left as { content?: object }).content;
+  expect(lines(audit(asked, decided, question, { ...question, action: 'decline', content: {} }, left, answered))).toEqual([
+    'asked about shell git push (c1): It changes git.',
+    'approved shell (c1) by dana',
+    'answered the question of book (c2) by mia: seats: 2, name: "812"',
+    'declined the question of book (c2) by mia',
+    'left unanswered the question of book (c2) by mia',
+    'answered ask_human (c3) by kim: blue',
+  ]);
+});
+
+test('a settlement is one line, and counts once for the people; the time of attempts that were lost is not known', () => {
+  const unknown: AuditFact = {
+    kind: 'outcome-unknown',
+    toolCallId: 'c1',
+    name: 'pay',
+    message: 'Error: the worker was lost while pay ran. It may have been carried out or not; check before you call it again.',
+  };
+  const again: AuditFact = { kind: 'settled', toolCallId: 'c1', name: 'pay', outcome: 'not-done', by: 'dana', waitedMs: 20_000 };
+  const done: AuditFact = { ...again, outcome: 'done', waitedMs: 10_000 };
+  const outcome: AuditFact = { kind: 'tool', toolCallId: 'c1', name: 'pay', status: 'success', by: 'dana', answer: 'receipt 7' };
+  const answered: AuditFact = { kind: 'tool', toolCallId: 'c3', name: 'ask_human', status: 'success', by: 'kim', waitedMs: 5_000 };
+  const told = audit(unknown, again, unknown, done, outcome, answered);
+  expect(lines(told)).toEqual([
+    'unknown pay (c1): the worker was lost while pay ran. It may have been carried out or not',
+    'settled pay (c1) as not-done by dana',
+    'unknown pay (c1): the worker was lost while pay ran. It may have been carried out or not',
+    'settled pay (c1) as done by dana; with receipt 7',
+    'answered ask_human (c3) by kim',
+  ]);
+  const tools = { pay: { calls: 1, failed: 0, timedOut: 0, durationMs: 0 } };
+  const usage = {
+    metrics: { models: {}, tools, hooks: {}, approvals: { approved: 1, refused: 0, waitedMs: 1_000 } },
+  } as unknown as UsageView;
+  const spent = (one: Audit) => spentLines(usage, one).map(({ text }) => text);
+  expect(spent(told)).toEqual(['pay · 1 call', 'people · 1 approved · 0 rejected · 1 answered · 2 settled · 36.0 s waited for']);
+  expect(spent({ ...told, truncated: true })).toEqual(['pay · 1 call · 0 ms', 'people · 1 approved · 0 rejected · 1.0 s waited for']);
 });

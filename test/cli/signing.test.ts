@@ -59,5 +59,5 @@ test('with a key, and only with it, the command line can decide if decisions mus
   expect(await approve({ LONGHAUL_USER: 'dana', LONGHAUL_SIGNING_KEY: 'dana.pem' })).toMatchObject({ code: 0 });
   expect((await thread.result()).status).toBe('completed');
   const shown = await longhaul(['show', thread.id], { cwd, env });
-  expect(shown.stdout + shown.stderr).toMatch(/approved deploy by dana, signed/);
+  expect(shown.stdout + shown.stderr).toMatch(/approved deploy \(\S+\) by dana, signed/);
 });

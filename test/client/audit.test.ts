@@ -32,7 +32,7 @@ test('requests to people, approvals, escalations and decisions on a call are rep
     ['agent.input.expired', { toolCallId: 'q' }],
   );
   expect(facts(events)).toEqual([
-    { kind: 'asked', toolCallId: 'c', name: 'deploy', groups: ['leads'], approvers: 2 },
+    { kind: 'asked', toolCallId: 'c', name: 'deploy', arguments: '{}', groups: ['leads'], approvers: 2 },
     { kind: 'voted', toolCallId: 'c', name: 'deploy', by: 'dana', outstanding: 1 },
     { kind: 'escalated', toolCallId: 'c', name: 'deploy', groups: ['owners'] },
     { kind: 'decided', toolCallId: 'c', name: 'deploy', approved: true, by: 'lee', editedArguments: '{"to":"x"}', waitedMs: 3_000 },

@@ -63,7 +63,15 @@ const samples: { [T in DurableEventType]: DurableEventData[T] } = {
   'agent.approval.requested': { stepId: 's', toolCall: call, arguments: '{"cents": 1}', reason: 'money', users: ['dana'], digest: 'abc' },
   'agent.approval.voted': { toolCallId: 'call_1', by: 'dana', reason: 'fine', outstanding: 1 },
   'agent.approval.escalated': { toolCallId: 'call_1', groups: ['leads'], dueAt: '2026-01-01T00:00:00.000Z' },
-  'agent.approval.decided': { toolCallId: 'call_1', approved: true, reason: 'fine', editedArguments: '{}', digest: 'd', source: 'hook' },
+  'agent.approval.decided': {
+    toolCallId: 'call_1',
+    approved: true,
+    reason: 'fine',
+    editedArguments: '{}',
+    arguments: '{"cents":2}',
+    digest: 'd',
+    source: 'hook',
+  },
   'agent.input.expired': { toolCallId: 'call_1' },
   'agent.limit.reached': { id: 'l', ...limit },
   'agent.limit.handed_out': { ...limit, toolCallIds: ['call_1'] },
@@ -127,6 +135,10 @@ test('calls are shown with the arguments that were valid at that time', () => {
     { ...recorded('agent.approval.decided', { toolCallId: 'call_1', approved: true, editedArguments: '{"cents":2}' }), seq: 5 },
     { ...recorded('agent.approval.decided', { toolCallId: 'call_1', approved: true, editedArguments: '{"cents":3}' }), seq: 9 },
   ];
-  const event = join(recorded('thread.run.requires_action', samples['thread.run.requires_action']), { ...state, log });
-  expect(event.data).toMatchObject({ pending: [{ arguments: '{"cents":2}' }] });
+  const shown = (decided: typeof log) =>
+    join(recorded('thread.run.requires_action', samples['thread.run.requires_action']), { ...state, log: decided }).data;
+  expect(shown(log)).toMatchObject({ pending: [{ arguments: '{"cents":2}' }] });
+  const checked = { toolCallId: 'call_1', approved: true, editedArguments: '{"cents":2}', arguments: '{"cents":2,"note":"none"}' };
+  const asTaken = [{ ...recorded('agent.approval.decided', checked), seq: 5 }];
+  expect(shown(asTaken)).toMatchObject({ pending: [{ arguments: '{"cents":2,"note":"none"}' }] });
 });

@@ -175,9 +175,9 @@ describe('submitToolOutputs', () => {
     expect(checkSubmit(state, one({}))).toEqual({ ok: true, request: { outputs: [{ toolCallId: output, output: 'x' }] } });
     expect(reason(checkSubmit(state, { outputs: [one({}).outputs[0], one({}).outputs[0]] }))).toContain(`"${output}" is answered twice`);
     expect(reason(checkSubmit(state, one({ toolCallId: 'call_x' })))).toContain(
-      `"call_x" does not wait for an output; "${output}" (tool) does`,
+      `"call_x" does not wait for an answer or an output; "${output}" (tool) waits for an answer or an output`,
     );
-    expect(reason(checkSubmit(state, one({ toolCallId: approval })))).toContain('waits for an approval, not for an output');
+    expect(reason(checkSubmit(state, one({ toolCallId: approval })))).toContain('waits for an approval, not for an answer or an output');
     expect(reason(checkSubmit(state, one({ toolCallId: running })))).toContain('is running');
     expect(reason(checkSubmit(state, one({ toolCallId: done })))).toContain('was answered already');
   });
@@ -214,7 +214,7 @@ describe('approve', () => {
     expect(reason(checkDecision(state, running))).toContain('was decided already');
     expect(reason(checkDecision(state, done))).toContain('was answered already');
     expect(reason(checkDecision(state, 'call_x'))).toContain('"call_x" does not wait for an approval');
-    expect(reason(checkDecision(over('one-shot'), 'call_x'))).toContain('nothing in thread "thread_1" does');
+    expect(reason(checkDecision(over('one-shot'), 'call_x'))).toContain('nothing in thread "thread_1" waits for an approval');
   });
 
   test.each([

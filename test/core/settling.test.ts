@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { callById } from '../../src/core/calls';
 import type { Checked } from '../../src/core/checked';
+import { checkSubmit } from '../../src/core/decisions';
 import { checkSettle, outcomeMark } from '../../src/core/settling';
 import type { ThreadState } from '../../src/core/state';
 import type { AskPolicy } from '../../src/core/tool';
@@ -28,7 +29,13 @@ const code = (checked: Checked<unknown>) => (checked.ok ? 'accepted' : checked.c
 test('an unknown outcome is pending, with the arguments of the call and why it is unknown', () => {
   const { state, id } = unsettled();
   expect(pendingCalls(state)).toMatchObject([
-    { kind: 'outcome', toolCallId: id, arguments: '{"cents":1}', reason: 'the worker was lost', since: expect.any(String) },
+    {
+      kind: 'outcome',
+      toolCallId: id,
+      arguments: '{"cents":1}',
+      reason: 'the worker was lost. Find out, then settle the call',
+      since: expect.any(String),
+    },
   ]);
 });
 
@@ -109,4 +116,47 @@ test('no value makes the check throw', () => {
     { requiredKeys: [] },
   );
   fc.assert(fc.property(fc.oneof(fc.jsonValue(), any), (payload) => void checkSettle(state, payload)));
+});
+
+test('a late settlement, and a late answer, are told who was first', () => {
+  const { state, id, story } = unsettled();
+  story.record('agent.tool.outcome.settled', { toolCallId: id, outcome: 'done', by: 'dana' });
+  const outcome = {
+    stepId: 's',
+    toolCallId: id,
+    name: 'pay',
+    status: 'success',
+    isError: false,
+    messageId: 'm',
+    output: 'x',
+    by: 'dana',
+  } as const;
+  story.record('agent.tool.execution.completed', outcome);
+  const late = checkSettle(state, { toolCallId: id, outcome: 'not-done' });
+  expect(late).toMatchObject({ ok: false, code: 'already-decided', reason: expect.stringMatching(/\(settled as done by dana, 20\S+Z\)/) });
+  const answered = new Story();
+  answered.say('go');
+  answered.begin();
+  const asked = { kind: 'external' as const, question: true as const };
+  answered.turn({ text: '', said: [], calls: [{ arguments: '{}', status: 'success', output: 'blue', verdict: asked }] });
+  const call = answered.state.run?.calls[0]?.id ?? '';
+  answered.state.log.push({
+    seq: 1,
+    at: 0,
+    runId: 'r',
+    type: 'agent.tool.execution.completed',
+    data: { ...outcome, toolCallId: call, by: 'mia' },
+  });
+  const second = checkSubmit(answered.state, { outputs: [{ toolCallId: call, output: 'red' }] });
+  expect(second).toMatchObject({ ok: false, reason: expect.stringContaining('(answered by mia, 1970-01-01T00:00:00.000Z)') });
+});
+
+test('a call that a person edited is shown as the tool takes it, which its digest stands for', () => {
+  const { state, id, story } = unsettled();
+  if (state.facts) state.facts.judgesDecisions = true;
+  const edit = { toolCallId: id, approved: true, editedArguments: '{"cents":2}', arguments: '{"cents":2,"note":"none"}', digest: 'd' };
+  story.record('agent.approval.decided', edit);
+  story.record('agent.tool.execution.started', { stepId: 's', toolCallId: id, name: 'pay' });
+  story.record('agent.tool.outcome.unknown', { toolCallId: id, name: 'pay', message: 'the worker was lost' });
+  expect(pendingCalls(state)).toMatchObject([{ kind: 'outcome', arguments: '{"cents":2,"note":"none"}', digest: 'd' }]);
 });

@@ -169,7 +169,7 @@ test('a call that a limit hands out needs the same people as one that runs here,
     ['approval', ['leads'], undefined],
   ]);
   const output = (id: string, who: object) => ask(thread, 'submitToolOutputs', { outputs: [{ toolCallId: id, output: 'done' }], ...who });
-  expect(await refusal(output('call_1', cara))).toMatch(/waits for an approval, not for an output/);
+  expect(await refusal(output('call_1', cara))).toMatch(/waits for an approval, not for an answer or an output/);
   await thread.approve('call_2', lea);
   await thread.approve('call_1', lea);
   await thread.approve('call_1', { by: 'lou', groups: ['leads'] });

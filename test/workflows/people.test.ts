@@ -191,7 +191,7 @@ test('[A104] outputs for a thread that is unknown, for a call of another thread 
   const [{ thread: first }, { thread: second }] = [await waiting([question('call_1')]), await waiting([question('call_2')])];
   expect(await thrownBy(second.submitToolOutputs(outputs))).toMatchObject({
     code: 'request-refused',
-    message: expect.stringMatching(/"call_1" does not wait for an output.*"call_2" \(ask\)/),
+    message: expect.stringMatching(/"call_1" does not wait for an answer or an output.*"call_2" \(ask\)/),
   });
   const { thread: approving } = await waiting([big('call_1')]);
   expect(await thrownBy(approving.submitToolOutputs(outputs))).toMatchObject({ code: 'request-refused' });
@@ -212,14 +212,14 @@ test('[A104][A105] outputs that are unknown, duplicate, missing or of the wrong 
       { toolCallId: 'call_1', output: 'a' },
       { toolCallId: 'call_9', output: 'b' },
     ]),
-  ).toMatch(/"call_9" does not wait for an output.*"call_1" \(ask\)/);
+  ).toMatch(/"call_9" does not wait for an answer or an output.*"call_1" \(ask\)/);
   expect(
     await refused([
       { toolCallId: 'call_1', output: 'a' },
       { toolCallId: 'call_1', output: 'b' },
     ]),
   ).toMatch(/"call_1" is answered twice/);
-  expect(await refused([{ toolCallId: 'call_r', output: 'a' }])).toMatch(/waits for an approval, not for an output/);
+  expect(await refused([{ toolCallId: 'call_r', output: 'a' }])).toMatch(/waits for an approval, not for an answer or an output/);
   expect(await refused([{ toolCallId: 'call_1' }])).toMatch(/outputs\[0\].*no output/);
   expect(await refused([{ output: 1 }])).toMatch(/outputs\[0\] has no toolCallId/);
   expect(await refused([])).toMatch(/takes \{ outputs/);

@@ -147,7 +147,7 @@ test('[A106] a waiting run continues; one that has ended never does, whatever it
   expect(end?.type).toBe('thread.run.failed');
   for (const [thread, refusal] of [
     [oneShot, /closed|has ended/],
-    [conversation, /does not wait for an output/],
+    [conversation, /does not wait for an answer or an output/],
   ] as const) {
     expect((await thrownBy(thread.submitToolOutputs([{ toolCallId: 'call_1', output: 'again' }]))).message).toMatch(refusal);
   }

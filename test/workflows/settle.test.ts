@@ -88,6 +88,10 @@ test('a person settles an unknown outcome as done, and the model gets the output
   const [shown] = pending;
   const other = { ...(shown as PendingCall), since: new Date(0).toISOString() };
   await expect(thread.settle('call_1', { outcome: 'not-done', expect: other })).rejects.toMatchObject({ refusal: 'not-as-expected' });
+  const approved = await longhaul(['approve', thread.id, 'call_1'], { env: { TEMPORAL_ADDRESS: rig.address } });
+  expect(approved.stderr).toMatch(
+    /call_1 is answered with: longhaul settle .*\nerror: .*someone has to settle.*nothing in thread "\S+" waits for an approval\n$/,
+  );
   await thread.settle('call_1', { outcome: 'done', output: { receipt: 7 }, by: 'dana', reason: 'I saw it', expect: shown as PendingCall });
   const log = await story(thread);
   expect(ofType(log, 'agent.tool.outcome.settled').map(({ data }) => data)).toEqual([
@@ -127,7 +131,9 @@ test('a failure that a person settles at the command line is told to the model w
   });
   expect([settled.code, settled.stderr]).toEqual([
     0,
-    expect.stringMatching(/^Settling pay as failed .*id: failed\ncall_1 is settled\.\n$/s),
+    expect.stringMatching(
+      /^Settling pay as failed \(as shown with --expect \S+\)\n {4}→ the account is closed\n.*Find out, then settle the call\n.*id: failed\ncall_1 is settled\.\n$/s,
+    ),
   ]);
   expect(ofType(await story(thread), 'agent.tool.execution.completed')[0]?.data.status).toBe('failed');
   expect(told()).toBe('Error: the account is closed');

@@ -1,3 +1,4 @@
+import { startedByNpx } from '../../config';
 import type { PendingCall } from '../../core/event';
 import { printableLine } from '../../core/printable';
 import { exampleContent } from '../../core/questions';
@@ -24,7 +25,13 @@ function escaped(character: string): string {
 export function commandLine(command: string, words: readonly string[], { fill = '', options = '' } = {}): Styled {
   const given = `${words.map(shellWord).join(' ')}${fill}`;
   const dash = words.some((word) => word.startsWith('-'));
-  return dash ? styled`longhaul ${command}${options} -- ${given}` : styled`longhaul ${command} ${given}${options}`;
+  const program = programName();
+  return dash ? styled`${program} ${command}${options} -- ${given}` : styled`${program} ${command} ${given}${options}`;
+}
+
+/** How the user starts this program. */
+export function programName(): string {
+  return startedByNpx() ? 'npx longhaul' : 'longhaul';
 }
 
 /** The commands that answer a pending call. */

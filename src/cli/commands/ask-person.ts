@@ -21,6 +21,8 @@ export interface Person {
   /** Who decides (for the log), and in which groups. */
   by?: string;
   groups?: string[];
+  /** Called when the question of a call is on the screen. */
+  onAsked?: (toolCallId: string) => void;
   /** Called when the person has left (end of input), or an answer could not be sent. */
   onGone(error: unknown): void;
 }
@@ -47,10 +49,7 @@ export function askPerson(thread: Thread, asker: Person): Approvals {
   return {
     async offer(pending) {
       for (const call of await stillPending(thread, pending)) {
-        // Skip kinds that have commands of their own; calls for other people; and calls that this person has already approved.
-        if (!isAsked(call) || !isFor(call, person) || hasVoted(call, person.by)) continue;
-        // A signed decision needs a key.
-        if (call.signed && !thread.client.options.signer) continue;
+        if (!isAskedOf(thread, call, person)) continue;
         ask(call.toolCallId, (signal) => untilAnswered({ thread, call, signal, ...person }));
       }
       return 'answering';
@@ -76,6 +75,7 @@ async function untilAnswered(asking: Asking): Promise<void> {
   const { thread, call, write, prompt, signal } = asking;
   await prompt.ready(signal);
   write(introductionTo(call));
+  asking.onAsked?.(call.toolCallId);
   for (;;) {
     try {
       if ((await answers[call.kind]?.(asking)) !== false) return;
@@ -98,9 +98,13 @@ const answers: Record<PendingCall['kind'], ((asking: Asking) => Promise<boolean>
   outcome: undefined,
 };
 
-/** Whether calls of this kind are answered at the prompt. */
-export function isAsked({ kind }: PendingCall): boolean {
-  return answers[kind] !== undefined;
+/**
+ * Whether this person is asked about a call at the prompt. Not for kinds that have commands of their own, calls for other people, and calls that this
+ * person has already approved; and a signed decision needs a key.
+ */
+export function isAskedOf(thread: Thread, call: PendingCall, person: Pick<Person, 'by' | 'groups'>): boolean {
+  if (!answers[call.kind] || !isFor(call, person) || hasVoted(call, person.by)) return false;
+  return !call.signed || thread.client.options.signer !== undefined;
 }
 
 async function decide(asking: Asking): Promise<boolean> {
@@ -131,8 +135,16 @@ async function decide(asking: Asking): Promise<boolean> {
       return true;
     }
     write(styled`That is not a JSON object; nothing was changed.\n`);
+    return false;
   }
-  return canRemember && isOne(answer, 'remember') && remember(asking);
+  if (canRemember && isOne(answer, 'remember')) return remember(asking);
+  return notOffered(asking, answer);
+}
+
+/** Says that an answer is none of those that the prompt offers. The prompt is then shown again. */
+function notOffered({ write }: Pick<Asking, 'write'>, answer: string): false {
+  if (answer !== '') write(styled`"${excerpt(answer, 100)}" is not one of the answers; type one of the words, or its letter.\n`);
+  return false;
 }
 
 async function remember(asking: Asking): Promise<boolean> {
@@ -183,7 +195,7 @@ async function answerToolQuestion(asking: Asking): Promise<boolean> {
   else if (isOne(words, 'answer') || isOne(words, 'accept')) {
     const form = question.schema && (await askForm(question.schema, (line) => prompt.ask(line, signal), write));
     await thread.answerQuestion(id, { ...reply, ...(form && { content: form }) });
-  } else return false;
+  } else return notOffered(asking, words);
   return true;
 }
 
@@ -201,7 +213,7 @@ async function decideLimit(asking: Asking): Promise<boolean> {
   if (isOne(answer, 'yes')) await thread.approve(id, decision);
   else if (isOne(answer, 'no')) await thread.reject(id, decision);
   else if (answer !== '' && more > 0) await thread.approve(id, { ...decision, more });
-  else return false;
+  else return notOffered(asking, answer);
   return true;
 }
 
@@ -212,11 +224,14 @@ async function reply({ thread, call, prompt, signal }: Asking): Promise<boolean>
   return true;
 }
 
-async function askToResume({ thread, prompt, signal, by }: Omit<Asking, 'call'>): Promise<void> {
+async function askToResume({ thread, prompt, signal, by, write }: Omit<Asking, 'call'>): Promise<void> {
   for (;;) {
     const answer = (await prompt.ask(styled`It is paused. ${paint.dim('[r]esume, or keep [w]atching')} `, signal)).trim().toLowerCase();
     if (isOne(answer, 'watch')) return;
-    if (!isOne(answer, 'resume')) continue;
+    if (!isOne(answer, 'resume')) {
+      notOffered({ write }, answer);
+      continue;
+    }
     try {
       await thread.resume({ ...(by && { by }) });
     } catch (error) {

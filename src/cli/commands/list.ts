@@ -1,6 +1,7 @@
 import { styled } from '../views/styled';
 import { table } from '../views/table';
 import { note, print, printJson } from '../views/terminal';
+import { programName } from './answer-hint';
 import { withClient } from './connect';
 
 /** Prints threads in the order of the server: open ones first, then those that closed last. */
@@ -11,7 +12,7 @@ export async function list({ query, limit, json }: { query?: string; limit: numb
     return;
   }
   if (threads.length === 0)
-    return note(query ? styled`No thread matches the filter.` : styled`There are no threads. Start one with: longhaul run "…"`);
+    return note(query ? styled`No thread matches the filter.` : styled`There are no threads. Start one with: ${programName()} run "…"`);
   const rows = threads.map(({ id, agent, status, execution, pendingTool, startedAt }) => ({
     cells: [
       id,

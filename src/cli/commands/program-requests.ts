@@ -105,6 +105,7 @@ function addDecisions(program: Command): void {
     .addOption(groupOption())
     .option('--reason <text>')
     .option('--stop', 'also end the run')
+    .option('--expect <hash>', 'reject only the call that inbox and show print with this hash')
     .action((thread, call, options) => {
       const { reject }: typeof import('./requests') = require('./requests');
       return reject(thread, call, options);

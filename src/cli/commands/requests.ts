@@ -1,14 +1,17 @@
 import type { LonghaulClient, Thread } from '../../client';
 import type { Receipt } from '../../contract/requests';
 import type { PendingCall, Settlement } from '../../core/event';
-import { isObject, type Json, type JsonObject, parseObject } from '../../core/json';
+import { excerpt, isObject, type Json, type JsonObject, parseObject } from '../../core/json';
+import { type Content, textOf } from '../../core/message';
+import { printableLine } from '../../core/printable';
 import type { QuestionSchema } from '../../core/questions';
 import { outcomeMark } from '../../core/settling';
+import { toContent } from '../../core/tool';
 import { UsageError } from '../exit';
-import { questionParts, rememberParts, whomWords } from '../views/render-people';
-import { paint, Styled, styled } from '../views/styled';
+import { argumentParts, questionParts, rememberParts, whomWords } from '../views/render-people';
+import { type Part, paint, Styled, styled } from '../views/styled';
 import { note } from '../views/terminal';
-import { commandLine } from './answer-hint';
+import { answerHint, commandLine } from './answer-hint';
 import { agreedWords } from './approvals';
 import { valueOfWords } from './ask-form';
 import { withClient } from './connect';
@@ -52,23 +55,37 @@ export async function approve(
 ): Promise<void> {
   const edited = json === undefined ? undefined : objectOf(json);
   await request(threadId, styled`${call} is approved.`, async (thread) => {
-    const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
+    const pending = await pendingCall(thread, call);
     // A call with another digest is not printed, because its approval is refused.
     const isShown = pending && (expect === undefined || expect === pending.digest);
     if (isShown) note(aboutTo(threadId, pending, { edited, more, remember }));
     const shown = isShown ? pending : (expect ?? nothingShown);
-    const receipt = await thread.approve(call, {
-      ...decisionOf(decision),
-      ...(edited && { arguments: edited }),
-      ...(remember && { remember }),
-      ...(more && { more }),
-      expect: shown,
-    });
+    const receipt = await answered(threadId, pending, ['approval', 'limit'], () =>
+      thread.approve(call, {
+        ...decisionOf(decision),
+        ...(edited && { arguments: edited }),
+        ...(remember && { remember }),
+        ...(more && { more }),
+        expect: shown,
+      }),
+    );
+    // The call is approved, even if this can't be read now.
+    if (edited) await noteEdit(thread, receipt).catch(() => undefined);
     const { by } = decision;
     const open = by ? await openAfter(thread, call) : undefined;
     if (receipt.warning) note(styled`${paint.yellow('warning:')} ${receipt.warning}`.fit(process.stderr.columns));
     return by && open ? agreedWords(by, open) : receipt;
   });
+}
+
+/** Prints edited arguments as the tool gets them, if it takes them differently, such as with its defaults. */
+async function noteEdit(thread: Thread, { seq }: Receipt): Promise<void> {
+  for await (const event of thread.events({ from: seq, live: false })) {
+    if (event.type !== 'agent.approval.decided' || event.data.arguments === undefined) return;
+    const all = commandLine('show', [thread.id], { options: ' --json' });
+    const lines = argumentParts(event.data.arguments, all, { lines: 200, chars: 20_000 }).map((line) => styled`\n    ${line}`);
+    return note(styled`The tool gets:${Styled.join(lines)}`.fit(process.stderr.columns));
+  }
 }
 
 /** A text that is no digest: a call that was not shown is not approved, or settled. The thread's refusal says why the call does not wait. */
@@ -82,13 +99,10 @@ interface Asked {
 
 /** What an approval does, before it is sent. */
 export function aboutTo(threadId: string, call: PendingCall, { edited, more, remember }: Asked): Styled {
-  const whom = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
-  const all = commandLine('show', [threadId], { options: ' --json' });
   const what = edited ? { ...call, arguments: JSON.stringify(edited) } : call;
-  const parts = [...questionParts(what, all, { lines: 200, chars: 20_000 }), ...(remember ? rememberParts(call) : [])];
-  const about = parts.map((part) => styled`\n    ${part}`);
-  const told = styled`Approving ${paint.bold(call.name)}${call.agent ? ` of agent ${call.agent}` : ''}${edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`}${whom && paint.dim(` (${whom})`)}${Styled.join(about)}`;
-  return told.fit(process.stderr.columns);
+  const words = edited ? ' with other arguments' : more === undefined ? '' : `: ${more} more`;
+  const about = aboutCall(threadId, what, remember ? rememberParts(call) : []);
+  return styled`Approving ${whatIs(call, words)}${about}`.fit(process.stderr.columns);
 }
 
 /** The call, if it still waits because others must approve it, too. Undefined if the thread has ended. */
@@ -97,10 +111,57 @@ async function openAfter(thread: Thread, id: string): Promise<PendingCall | unde
   return pending.find(({ toolCallId, kind, votes = [] }) => toolCallId === id && kind === 'approval' && votes.length > 0);
 }
 
-export function reject(threadId: string, call: string, { stop, ...decision }: Decision & { stop?: boolean }): Promise<void> {
-  return request(threadId, styled`${call} is rejected.`, (thread) =>
-    thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }) }),
-  );
+type RejectOptions = Decision & { stop?: boolean; expect?: string };
+
+/** Prints what it is about to reject, and rejects exactly that or nothing. */
+export async function reject(threadId: string, call: string, { stop, expect, ...decision }: RejectOptions): Promise<void> {
+  await request(threadId, styled`${call} is rejected.`, async (thread) => {
+    const pending = await pendingCall(thread, call);
+    const isShown = pending && (expect === undefined || expect === pending.digest);
+    if (isShown) note(aboutToReject(threadId, pending));
+    const shown = isShown ? pending : expect;
+    return answered(threadId, pending, ['approval', 'limit'], () =>
+      thread.reject(call, { ...decisionOf(decision), ...(stop && { stop }), ...(shown !== undefined && { expect: shown }) }),
+    );
+  });
+}
+
+/** What a rejection is about, before it is sent. */
+function aboutToReject(threadId: string, call: PendingCall): Styled {
+  return styled`Rejecting ${whatIs(call)}${aboutCall(threadId, call)}`.fit(process.stderr.columns);
+}
+
+/** The call by its name and its agent, and who is asked. */
+function whatIs(call: PendingCall, words: Part = ''): Styled {
+  const whom = [whomWords(call), call.digest ?? ''].filter(Boolean).join(' · ');
+  return styled`${paint.bold(call.name)}${call.agent ? ` of agent ${call.agent}` : ''}${words}${whom && paint.dim(` (${whom})`)}`;
+}
+
+function aboutCall(threadId: string, call: PendingCall, more: readonly Styled[] = []): Styled {
+  const all = commandLine('show', [threadId], { options: ' --json' });
+  const parts = [...questionParts(call, all, { lines: 200, chars: 20_000 }), ...more];
+  return Styled.join(parts.map((part) => styled`\n    ${part}`));
+}
+
+async function pendingCall(thread: Thread, id: string): Promise<PendingCall | undefined> {
+  return (await thread.pending()).find(({ toolCallId }) => toolCallId === id);
+}
+
+/** Sends an answer. If it is refused because the call waits for something else, also prints the command that answers the call. */
+async function answered(
+  threadId: string,
+  pending: PendingCall | undefined,
+  kinds: readonly PendingCall['kind'][],
+  what: () => Promise<Receipt>,
+): Promise<Receipt> {
+  try {
+    return await what();
+  } catch (error) {
+    if (pending && !kinds.includes(pending.kind) && (error as { code?: string }).code === 'request-refused') {
+      note(styled`${pending.toolCallId} is answered with: ${answerHint(threadId)(pending)}`);
+    }
+    throw error;
+  }
 }
 
 type AnswerOptions = Who & { decline?: boolean; cancel?: boolean };
@@ -116,19 +177,22 @@ export async function answer(
   if (action && words !== undefined) throw new UsageError(`answer: give either an answer or --${action}`);
   const text = words === undefined ? undefined : await givenText(words, 'the answer');
   await request(threadId, action ? styled`${call} is answered with ${action}.` : styled`${call} is answered.`, async (thread) => {
-    const pending = (await thread.pending()).find(({ toolCallId }) => toolCallId === call);
+    const pending = await pendingCall(thread, call);
+    const send = (what: () => Promise<Receipt>) => answered(threadId, pending, ['question', 'tool-question', 'output'], what);
     if (pending?.question || action) {
       const content = text === undefined ? undefined : contentOf(pending?.question?.schema, text);
       const { question } = pending ?? {};
-      return thread.answerQuestion(call, {
-        ...whoOf(who),
-        ...(action && { action }),
-        ...(content && { content }),
-        ...(question && { question }),
-      });
+      return send(() =>
+        thread.answerQuestion(call, {
+          ...whoOf(who),
+          ...(action && { action }),
+          ...(content && { content }),
+          ...(question && { question }),
+        }),
+      );
     }
     if (text === undefined) throw new UsageError('answer: give the answer');
-    return thread.answer(call, text, whoOf(who));
+    return send(() => thread.answer(call, text, whoOf(who)));
   });
 }
 
@@ -172,19 +236,19 @@ export async function settle(
   await request(threadId, styled`${call} is settled.`, async (thread) => {
     const pending = (await thread.pending()).find(({ toolCallId, kind }) => toolCallId === call && kind === 'outcome');
     const isShown = pending && (expect === undefined || expect === outcomeMark(pending));
-    if (isShown) note(aboutToSettle(threadId, pending, failed !== undefined ? 'failed' : notDone ? 'not-done' : 'done'));
+    const outcome = failed !== undefined ? 'failed' : notDone ? 'not-done' : 'done';
+    if (isShown) note(aboutToSettle(threadId, pending, outcome, failed ?? (output === undefined ? undefined : toContent(output))));
     const by = { ...decisionOf(who), expect: isShown ? pending : (expect ?? nothingShown) };
     if (failed !== undefined) return thread.settle(call, { ...by, outcome: 'failed', reason: failed });
     return thread.settle(call, notDone ? { ...by, outcome: 'not-done' } : { ...by, outcome: 'done', output });
   });
 }
 
-/** What a settlement is about, before it is sent. */
-function aboutToSettle(threadId: string, call: PendingCall, outcome: Settlement): Styled {
-  const all = commandLine('show', [threadId], { options: ' --json' });
-  const about = questionParts(call, all, { lines: 200, chars: 20_000 }).map((part) => styled`\n    ${part}`);
-  const mark = paint.dim(` (${outcomeMark(call)})`);
-  return styled`Settling ${paint.bold(call.name)} as ${outcome}${mark}${Styled.join(about)}`.fit(process.stderr.columns);
+/** What a settlement is about, before it is sent. `given`: the output, or the reason. */
+function aboutToSettle(threadId: string, call: PendingCall, outcome: Settlement, given: Content | undefined): Styled {
+  const mark = paint.dim(` (as shown with --expect ${outcomeMark(call)})`);
+  const words = given === undefined ? '' : styled`\n    → ${excerpt(printableLine(textOf(given)), 2_000)}`;
+  return styled`Settling ${paint.bold(call.name)} as ${outcome}${mark}${words}${aboutCall(threadId, call)}`.fit(process.stderr.columns);
 }
 
 /** Cancels by the id of the thread or of the run. */

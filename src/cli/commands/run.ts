@@ -4,9 +4,9 @@ import { type FormatOptions, formatOf } from '../views/format-names';
 import { createOutput, type Output } from '../views/output';
 import { paint, type Styled, styled } from '../views/styled';
 import { note, say } from '../views/terminal';
-import { answerHint, commandLine } from './answer-hint';
+import { answerHint, commandLine, programName } from './answer-hint';
 import { type Approvals, isFor, nobody, yesToAll } from './approvals';
-import { askPerson, isAsked } from './ask-person';
+import { askPerson, isAskedOf, type Person } from './ask-person';
 import { withClient } from './connect';
 import { exitCodeOfRun, type Followed, follow } from './follow';
 import { givenText } from './given-text';
@@ -51,11 +51,16 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   const hint = answerHint(thread.id);
   // Questions that are asked or approved here need no command hint. Outputs, which come from outside, and calls for other people do.
   const who = { ...(options.by && { by: options.by }), ...(options.group && { groups: options.group }) };
-  const answeredHere = (call: PendingCall) => isFor(call, who) && (yes ? call.kind === 'approval' : interactive && isAsked(call));
+  const answeredHere = (call: PendingCall) =>
+    yes ? call.kind === 'approval' && isFor(call, who) : interactive && isAskedOf(thread, call, who);
+  const asked = new Set<string>();
   const output = createOutput({
     format: formatOf(options),
     about: { ...(model && { model }) },
     hint: (call) => (answeredHere(call) ? '' : hint(call)),
+    // Where the text of the run is on the same screen, the prompt alone shows the question.
+    asks: (call) => interactive && !yes && process.stdout.isTTY === true && answeredHere(call),
+    wasAsked: (id) => asked.has(id),
   });
   let interrupted = () => {};
   const prompt = interactive ? createPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => interrupted() }) : undefined;
@@ -64,9 +69,12 @@ export async function watch(client: LonghaulClient, thread: Thread, options: Wat
   leaving.signal.addEventListener('abort', () => prompt?.close());
 
   let gone: { error: unknown } | undefined;
-  const approvals = answering(thread, options, prompt, (error) => {
-    gone = { error };
-    leaving.abort();
+  const approvals = answering(thread, options, prompt, {
+    onAsked: (id) => asked.add(id),
+    onGone: (error) => {
+      gone = { error };
+      leaving.abort();
+    },
   });
   const idle = hintWhenIdle(client, output);
   try {
@@ -88,12 +96,12 @@ function answering(
   thread: Thread,
   { yes, by, group }: WatchOptions,
   prompt: Prompt | undefined,
-  onGone: (error: unknown) => void,
+  notices: Pick<Person, 'onAsked' | 'onGone'>,
 ): Approvals {
   const groups = group && { groups: group };
   if (yes) return yesToAll(thread, { ...(by && { by }), ...groups });
   if (!prompt) return nobody(thread);
-  return askPerson(thread, { prompt, write: say, columns: process.stderr.columns, by: by ?? 'longhaul run', ...groups, onGone });
+  return askPerson(thread, { prompt, write: say, columns: process.stderr.columns, by: by ?? 'longhaul run', ...groups, ...notices });
 }
 
 async function conclude(thread: Thread, followed: Followed): Promise<number> {
@@ -126,7 +134,7 @@ const idleMs = 4_000;
 /** Prints a hint when no event has arrived for a while: usually a worker is missing. */
 function hintWhenIdle(client: LonghaulClient, output: Output): { output: Output; stop: () => void } {
   const timer = setTimeout(() => {
-    note(paint.dim(`waiting for a worker on task queue ${client.taskQueue} (longhaul worker starts one) …`));
+    note(paint.dim(`waiting for a worker on task queue ${client.taskQueue} (${programName()} worker starts one) …`));
   }, idleMs);
   return {
     output: {

@@ -1,20 +1,18 @@
-import type { LonghaulClient, Thread } from '../../client';
-import { explain } from '../../client/thread-errors';
-import { failureTypes } from '../../contract/activities';
+import type { LonghaulClient } from '../../client';
 import type { AgentFacts } from '../../core/agent';
 import type { PendingCall } from '../../core/event';
 import { excerpt } from '../../core/json';
 import { type Message, refusalOf, textOf, toolCallsOf } from '../../core/message';
 import { questionParts, rememberParts, whomWords } from '../views/render-people';
 import { auditLines, dollars, leftWords, spentLines } from '../views/show-audit';
+import { nowLines, stepLines } from '../views/show-now';
 import { type Part, paint, Styled, styled } from '../views/styled';
 import { note, print, printJson } from '../views/terminal';
 import { bytes, count, shortArguments, usageWords } from '../views/words';
 import { answerHint, commandLine } from './answer-hint';
 import { withClient } from './connect';
 import { webUiOf } from './dev-lock';
-
-type Look = Awaited<ReturnType<typeof look>>;
+import { type Look, look } from './look';
 
 /** Prints the state of a thread. If no worker is running, the parts that need one are left out, with a note. */
 export async function show(threadId: string, { json }: { json?: boolean }): Promise<void> {
@@ -27,83 +25,34 @@ export async function show(threadId: string, { json }: { json?: boolean }): Prom
   });
 }
 
-async function look(client: LonghaulClient, thread: Thread) {
-  const server = await serverSide(client, thread.id);
-  try {
-    // The queries run one after another: the server delays a second query while the first is in progress.
-    const status = await thread.status();
-    return { ...server, status, usage: await thread.usage(), messages: await thread.messages(), audit: await thread.audit() };
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'no-worker') throw error;
-    return { ...server, note: (error as Error).message };
-  }
-}
-
-async function serverSide(client: LonghaulClient, threadId: string) {
-  const { temporal } = client;
-  try {
-    const { workflowId, runId, status, taskQueue, startTime, closeTime, historyLength, historySize, raw } = await temporal.workflow
-      .getHandle(threadId)
-      .describe();
-    return {
-      threadId: workflowId,
-      execution: status.name,
-      taskQueue,
-      startedAt: startTime.toISOString(),
-      ...(closeTime && { closedAt: closeTime.toISOString() }),
-      ...agentWanted(raw.pendingActivities),
-      history: { events: historyLength, bytes: historySize ?? 0 },
-      webUi: `/namespaces/${temporal.options.namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`,
-      note: undefined as string | undefined,
-      status: undefined,
-      usage: undefined,
-      messages: undefined,
-      audit: undefined,
-    };
-  } catch (error) {
-    throw explain(threadId, 'show', error);
-  }
-}
-
 /** A server does not report the URL of its Web UI, but a `longhaul dev` that runs in this folder has recorded it. */
 function webUiHere({ temporal }: LonghaulClient): string | undefined {
   const { address } = (temporal.connection as { options?: { address?: string } }).options ?? {};
   return address && webUiOf(address.replace('localhost', '127.0.0.1'));
 }
 
-interface PendingActivity {
-  activityType?: { name?: string | null } | null;
-  attempt?: number | null;
-  lastFailure?: { message?: string | null; applicationFailureInfo?: { type?: string | null } | null } | null;
-}
-
-/** The step that the last worker could not run because it does not have the agent. The server knows it, even if no worker answers queries. */
-function agentWanted(pending: readonly PendingActivity[] | null | undefined) {
-  const found = pending?.find(({ lastFailure }) => lastFailure?.applicationFailureInfo?.type === failureTypes.unknownAgent);
-  if (!found) return {};
-  const { activityType, attempt, lastFailure } = found;
-  return { agentWanted: { step: activityType?.name ?? '', attempt: attempt ?? 1, lastAnswer: lastFailure?.message ?? '' } };
-}
-
 /** The page. Text to be copied is not wrapped; everything else is wrapped to the terminal. */
 function pageOf(found: Look, columns: number | undefined, webUiAt = '<its address>'): Part[] {
-  const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, status, usage, audit, messages = [] } = found;
+  const { threadId, execution, taskQueue, startedAt, closedAt, history, webUi, index, status, usage, audit, messages = [] } = found;
   const named = (name: string, value: Part) => styled`${paint.dim(Styled.line(name).padEnd(10))} ${value}`;
   const row = (name: string, value: Part) => named(name, value).fit(columns);
   const lines: Part[] = [
     row('thread', paint.bold(threadId)),
     row(
       'status',
-      styled`${status?.closed && status.status === 'idle' ? 'closed' : (status?.status ?? '?')} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`,
+      styled`${status?.closed && status.status === 'idle' ? 'closed' : (status?.status ?? index.status ?? '?')} ${paint.dim(`(workflow ${execution.toLowerCase()})`)}`,
     ),
   ];
-  if (status) lines.push(row('agent', `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}`));
+  lines.push(row('agent', status ? `${status.agent} · ${status.model ?? 'model not known yet'} · ${status.mode}` : index.agent));
   if (status?.facts?.sandbox) lines.push(row('commands', sandboxWords(status.facts.sandbox)));
   const { agentWanted: wanted } = found;
   if (wanted)
     lines.push(
       row('waits', paint.yellow(`for a worker that has the agent. ${wanted.lastAnswer} (${wanted.step}, attempt ${wanted.attempt})`)),
     );
+  if (!status && index.waitsFor) lines.push(row('waits', paint.yellow(`for someone outside: ${index.waitsFor}, since ${index.since}`)));
+  for (const line of [...nowLines(found.calls ?? [], found.at), ...stepLines(found.steps, found.calls, found.at)])
+    lines.push(row('now', line));
   if (status?.paused) lines.push(row('paused', `${status.paused.by ? `by ${status.paused.by}: ` : ''}${status.paused.reason}`));
   if (usage) {
     const cost = usage.costUsd > 0 ? ` · ${dollars(usage.costUsd)}` : '';

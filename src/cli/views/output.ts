@@ -1,8 +1,8 @@
-import type { AgentEvent, PendingCall } from '../../core/event';
+import type { AgentEvent } from '../../core/event';
 import type { Format } from './format-names';
 import { type About, createLines } from './formats';
-import { createView } from './render';
-import { type Part, paint, Styled } from './styled';
+import { createView, type ViewOptions } from './render';
+import { paint, Styled } from './styled';
 import { print } from './terminal';
 
 export interface Output {
@@ -12,18 +12,17 @@ export interface Output {
   release(): void;
 }
 
-export interface OutputOptions {
+export interface OutputOptions extends Pick<ViewOptions, 'hint' | 'asks' | 'wasAsked'> {
   /** The format of JSON lines. Default: text for people. */
   format?: Format | undefined;
   about?: About & { from?: number };
-  hint?: (call: PendingCall) => Part;
 }
 
 /** Prints events to standard output. All other output of a command goes to standard error. */
-export function createOutput({ format, about, hint }: OutputOptions): Output {
+export function createOutput({ format, about, ...asking }: OutputOptions): Output {
   const view = format
     ? createLines(format, about)
-    : createView({ paint, width: process.stdout.columns, columns: process.stdout.columns, ...(hint && { hint }) });
+    : createView({ paint, width: process.stdout.columns, columns: process.stdout.columns, ...asking });
   let held: Styled[] | undefined;
   return {
     event(event) {

@@ -5,52 +5,47 @@ import { parseObject } from '../../core/json';
 import { printableLine } from '../../core/printable';
 import { questionLines } from '../../core/question-lines';
 import type { PermissionRule } from '../../core/tool';
+import { unknownWords } from '../../core/views';
 import { commandLine } from '../commands/answer-hint';
 import { type Part, Styled, styled } from './styled';
-import { asItIs, callLine, editCall, line, nameOf, nothing, type ViewState, width } from './view-state';
-import { minute, shortArguments } from './words';
+import { asItIs, callLine, editCall, line, nameOf, nothing, question, unaskedQuestion, type ViewState, width } from './view-state';
+import { minute, shortArguments, shortFields } from './words';
 
 export type Shown = { [T in keyof EventData]?: (data: EventData[T], state: ViewState, event: AgentEvent) => Styled };
 
 /** The view of decisions by people: approvals, questions, limits, pauses, suspensions. */
 export const shownOfPeople: Shown = {
-  'agent.approval.requested': ({ toolCall, arguments: checked, ...asked }, state, { threadId }) => {
-    const { paint } = state.options;
-    const { id, name } = toolCall;
-    state.calls.set(id, { ...toolCall, ...(checked !== undefined && { arguments: checked }) });
-    const why = asked.reason ? styled`  ${asked.reason}` : '';
-    const whom = whomWords(asked);
-    return Styled.join([
-      line(
-        state,
-        styled`${paint.yellow('?')} ${paint.bold(name)}${paint.yellow(styled`  needs an approval${why}`)}${whom && paint.dim(styled`  (${whom})`)}`,
-      ),
-      ...argumentParts(state.calls.get(id)?.arguments ?? '', commandLine('show', [threadId])).map((text) =>
-        line(state, styled`    ${text}`),
-      ),
-    ]);
+  'agent.approval.requested': ({ toolCall, arguments: checked, stepId: _, ...asked }, state, { threadId }) => {
+    const call = { ...toolCall, ...(checked !== undefined && { arguments: checked }) };
+    state.calls.set(call.id, call);
+    const pending: PendingCall = { kind: 'approval', toolCallId: call.id, name: call.name, arguments: call.arguments, ...asked };
+    return question(state, pending, () => approvalAsked(pending, state, threadId));
   },
   'agent.approval.voted': ({ toolCallId, by, signed, reason, outstanding }, state) =>
-    line(
+    after(
       state,
-      styled`  ${state.options.paint.green('agreed')}${byWhom(by, signed)}${because(reason)}; ${outstanding} more must agree${about(state, toolCallId)}`,
+      toolCallId,
+      () =>
+        styled`  ${state.options.paint.green('agreed')}${byWhom(by, signed)}${because(reason)}; ${outstanding} more must agree${about(state, toolCallId)}`,
     ),
   'agent.approval.escalated': ({ toolCallId, groups, dueAt }, state) => {
     const whom = groups ? `${groups.map((group) => `group ${group}`).join(', ')} is asked` : 'it is asked again';
     const due = dueAt ? `, until ${minute(dueAt)}` : '';
     return line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}; ${whom}${due}${about(state, toolCallId)}`);
   },
-  'agent.approval.decided': ({ toolCallId, approved, by, signed, reason, editedArguments, source, remembered, stop }, state) => {
+  'agent.approval.decided': (
+    { toolCallId, approved, by, signed, reason, editedArguments, arguments: checked, source, remembered, stop },
+    state,
+  ) => {
+    const args = checked ?? editedArguments;
     const { paint } = state.options;
-    editCall(state, toolCallId, editedArguments);
-    const what = approved ? paint.green('approved') : paint.red('refused');
+    const asked = unaskedQuestion(state, toolCallId);
+    editCall(state, toolCallId, args);
+    const what = approved ? paint.green('approved') : paint.red('rejected');
     const who = by ? byWhom(by, signed) : source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : '';
-    const edited =
-      editedArguments === undefined
-        ? ''
-        : `${reason ? ';' : ''} with other arguments: ${shortArguments(editedArguments, width(state) - 40)}`;
+    const edited = args === undefined ? '' : `${reason ? ';' : ''} with other arguments: ${shortArguments(args, width(state) - 40)}`;
     const more = `${remembered ? `; ${rulesWords(remembered)} need no approval from now on` : ''}${stop ? '; the run ends' : ''}`;
-    return line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`);
+    return styled`${asked}${line(state, styled`  ${what}${who}${because(reason)}${edited || about(state, toolCallId)}${more}`)}`;
   },
   'agent.tool.compensation.started': ({ toolCallId, name }, state) =>
     line(state, styled`${state.options.paint.yellow('↶')} compensating ${name}${about(state, toolCallId)}`),
@@ -58,20 +53,24 @@ export const shownOfPeople: Shown = {
     line(state, styled`  ${state.options.paint.green('compensated')} ${name}${about(state, toolCallId)}`),
   'agent.tool.compensation.failed': ({ toolCallId, name, message }, state) =>
     line(state, styled`  ${state.options.paint.red('not compensated')} ${name}: ${message}${about(state, toolCallId)}`),
-  'agent.tool.question.answered': ({ toolCallId, action, by, signed, source }, state) => {
+  'agent.tool.question.answered': ({ toolCallId, action, content = {}, by, signed, source }, state) => {
     const who = source === 'deadline' ? ', because nobody answered in time' : byWhom(by, signed);
-    return line(state, styled`  ${answeredWords[action]}${who}${about(state, toolCallId)}`);
+    const given = Object.keys(content).length > 0 ? `: ${shortFields(content, width(state) - 20)}` : '';
+    return after(state, toolCallId, () => styled`  ${answeredWords[action]}${who}${given}${about(state, toolCallId)}`);
   },
-  'agent.tool.outcome.unknown': ({ toolCallId, message }, state) =>
-    line(state, styled`  ${state.options.paint.yellow('unknown')}: ${message}${about(state, toolCallId)}`),
+  'agent.tool.outcome.unknown': ({ toolCallId, message }, state) => {
+    state.asked.add(toolCallId);
+    return line(state, styled`  ${state.options.paint.yellow('unknown')}: ${unknownWords(message)}${about(state, toolCallId)}`);
+  },
   'agent.tool.outcome.settled': ({ toolCallId, outcome, by, signed, reason }, state) =>
     line(state, styled`  settled as ${outcome}${byWhom(by, signed)}${because(reason)}${about(state, toolCallId)}`),
   'agent.input.expired': ({ toolCallId }, state) =>
-    line(state, styled`  ${state.options.paint.yellow('nobody answered in time')}${about(state, toolCallId)}`),
-  'agent.limit.reached': ({ id, limit, max, scope }, state) => {
+    after(state, toolCallId, () => styled`  ${state.options.paint.yellow('nobody answered in time')}${about(state, toolCallId)}`),
+  'agent.limit.reached': ({ id, limit, max, scope }, state, { threadId }) => {
     // A later rejection is printed with this name.
     state.calls.set(id, { name: `more ${limit}`, arguments: '' });
-    return line(state, state.options.paint.yellow(`? ${limitWords({ limit, max, scope })} A person is asked to raise it`));
+    const call: PendingCall = { kind: 'limit', toolCallId: id, name: limit, arguments: '', reason: limitWords({ limit, max, scope }) };
+    return question(state, call, () => whatWaits(call, state, threadId));
   },
   'agent.limit.handed_out': ({ limit, max, scope, toolCallIds }, state) =>
     line(
@@ -80,10 +79,11 @@ export const shownOfPeople: Shown = {
         `! ${limitWords({ limit, max, scope })} ${toolCallIds.length === 1 ? 'A call waits' : `${toolCallIds.length} calls wait`} for output from outside`,
       ),
     ),
-  'agent.limit.extended': ({ limit, max, by, signed, reason }, state) =>
-    line(
+  'agent.limit.extended': ({ id, limit, max, by, signed, reason }, state) =>
+    after(
       state,
-      styled`  ${state.options.paint.green('granted')}${byWhom(by, signed)}${because(reason)}: the limit of ${limit} is now ${max}`,
+      id,
+      () => styled`  ${state.options.paint.green('granted')}${byWhom(by, signed)}${because(reason)}: the limit of ${limit} is now ${max}`,
     ),
   'agent.run.paused': ({ reason, by }, state) => line(state, state.options.paint.yellow(`‖ paused${by ? ` by ${by}` : ''}: ${reason}`)),
   'agent.run.resumed': ({ reason, by }, state) =>
@@ -98,41 +98,72 @@ export const shownOfPeople: Shown = {
   'thread.run.requires_action': ({ pending }, state, { threadId }) => Styled.join(pending.map((call) => waits(call, state, threadId))),
 };
 
+function approvalAsked(call: PendingCall, state: ViewState, threadId: string): Styled {
+  const { paint } = state.options;
+  const why = call.reason ? styled`  ${call.reason}` : '';
+  const whom = whomWords(call);
+  return Styled.join([
+    line(
+      state,
+      styled`${paint.yellow('?')} ${paint.bold(call.name)}${paint.yellow(styled`  needs an approval${why}`)}${whom && paint.dim(styled`  (${whom})`)}`,
+    ),
+    ...argumentParts(call.arguments, commandLine('show', [threadId])).map((text) => line(state, styled`    ${text}`)),
+  ]);
+}
+
 const answeredWords = { accept: 'answered', decline: 'declined', cancel: 'left without an answer' };
 
-/** Prints a pending call, except approvals and limits, which were printed when they were requested. */
+/** Prints a pending call and how to answer it. Approvals, limits and outcomes were printed when they were requested, if the reader has seen that. */
 function waits(call: PendingCall, state: ViewState, threadId: string): Styled {
-  const { paint, hint } = state.options;
+  const { paint, hint, asks } = state.options;
+  const id = call.toolCallId;
+  // Only now is it known that the call needs a signature, which the prompt can't give.
+  const held = asks?.(call) ? nothing : unaskedQuestion(state, id);
+  const isShown = state.asked.has(id) && (asks?.(call) || !shownWhenItWaits.has(call.kind));
+  const told = isShown ? held : question(state, call, () => whatWaits(call, state, threadId));
+  const how = hint?.(call);
+  return Styled.join([told, ...(how ? [asItIs(state, paint.dim(styled`    ${how}`))] : [])]);
+}
+
+/** Kinds without an event of their own before the run waits. */
+const shownWhenItWaits: ReadonlySet<PendingCall['kind']> = new Set(['question', 'tool-question', 'output']);
+
+function whatWaits(call: PendingCall, state: ViewState, threadId: string): Styled {
+  const { paint } = state.options;
   const whom = whomWords(call);
   const forWhom = whom && paint.dim(styled`  (${whom})`);
-  const told: Part[] = [];
-  if (call.kind === 'question') {
-    const asked = questionOf(call, someRoom);
-    told.push(
-      line(state, paint.yellow(styled`? ${asked.question}`), forWhom),
-      ...choices(asked).map((option) => line(state, styled`    ${option}`)),
-      ...(asked.left > 0 ? [asItIs(state, styled`    … all of it: ${commandLine('show', [threadId])}`)] : []),
-    );
-  }
-  if (call.question) {
-    const [first = '', ...more] = questionLines(call.question);
-    told.push(
-      line(state, paint.yellow(first), paint.dim(styled`  (${[call.name, whom].filter(Boolean).join(' · ')})`)),
-      ...more.map((row) => line(state, styled`    ${Styled.lines(row)}`)),
-    );
-  }
-  if (call.kind === 'output') {
-    told.push(
-      line(
+  switch (call.kind) {
+    case 'approval':
+      return approvalAsked(call, state, threadId);
+    case 'question': {
+      const asked = questionOf(call, someRoom);
+      return Styled.join([
+        line(state, paint.yellow(styled`? ${asked.question}`), forWhom),
+        ...choices(asked).map((option) => line(state, styled`    ${option}`)),
+        ...(asked.left > 0 ? [asItIs(state, styled`    … all of it: ${commandLine('show', [threadId])}`)] : []),
+      ]);
+    }
+    case 'tool-question': {
+      const [first = '', ...more] = call.question ? questionLines(call.question) : [];
+      return Styled.join([
+        line(state, paint.yellow(first), paint.dim(styled`  (${[call.name, whom].filter(Boolean).join(' · ')})`)),
+        ...more.map((row) => line(state, styled`    ${Styled.lines(row)}`)),
+      ]);
+    }
+    case 'output':
+      return line(
         state,
         callLine(state, paint.yellow('?'), call.toolCallId, call.name),
         paint.yellow(styled`  waits for its output from outside`),
         forWhom,
-      ),
-    );
+      );
+    case 'outcome':
+      return line(state, paint.yellow(styled`? ${call.name} has an unknown outcome: ${call.reason ?? ''}`), forWhom);
+    case 'limit':
+      return line(state, paint.yellow(styled`? ${call.reason ?? `The limit of ${call.name} is reached.`} A person is asked to raise it`));
+    case 'reply':
+      return nothing;
   }
-  const how = hint?.(call);
-  return Styled.join([...told, ...(how ? [asItIs(state, paint.dim(styled`    ${how}`))] : [])]);
 }
 
 /** The room for one call on a screen with other pending calls. */
@@ -234,6 +265,12 @@ export function rulesWords(rules: readonly PermissionRule[]): string {
 /** The pending call of a suspended run, in the form that `pending` returns. */
 export function replyTo({ correlationId, expiresAt }: { correlationId: string; expiresAt: string }): PendingCall {
   return { kind: 'reply', toolCallId: correlationId, name: 'reply', arguments: '', dueAt: expiresAt };
+}
+
+/** What became of a question, after the question itself if the reader has not seen it. */
+function after(state: ViewState, id: string, words: () => Styled): Styled {
+  const asked = unaskedQuestion(state, id);
+  return styled`${asked}${line(state, words())}`;
 }
 
 function byWhom(who: string | undefined, signed: object | undefined): string {

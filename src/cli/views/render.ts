@@ -5,7 +5,18 @@ import { textOf, toolCallsOf, type UserMessage, wordsOf } from '../../core/messa
 import type { Waste } from '../../core/waste';
 import { replyTo, type Shown, shownOfPeople } from './render-people';
 import { type Part, Styled, styled } from './styled';
-import { asItIs, callLine, editCall, line, newViewState, nothing, type ViewOptions, type ViewState, width } from './view-state';
+import {
+  asItIs,
+  callLine,
+  editCall,
+  line,
+  newViewState,
+  nothing,
+  unaskedQuestion,
+  type ViewOptions,
+  type ViewState,
+  width,
+} from './view-state';
 import { count, duration, preview, usageWords, wasteWords } from './words';
 
 export type { ViewOptions } from './view-state';
@@ -48,8 +59,12 @@ const shown: Shown = {
   'thread.message.superseded': ({ reason }, state) => line(state, state.options.paint.yellow(`! a message was not taken in: ${reason}`)),
   'thread.message.incomplete': ({ messageId, reason, spent }, state) => {
     state.texts.delete(messageId);
-    const why = reason === 'superseded' ? 'aborted for a message that must be read now' : `incomplete: the call ${broken[reason]}`;
-    return Styled.join([line(state, state.options.paint.dim(`↻ the answer is ${why}`)), lost(state, spent?.wasted)]);
+    // Only then does the same model begin again.
+    const words =
+      reason === 'superseded'
+        ? '↻ the answer is aborted for a message that must be read now'
+        : `! the answer is incomplete: the call ${broken[reason]}`;
+    return Styled.join([line(state, state.options.paint.dim(words)), lost(state, spent?.wasted, reason === 'superseded' ? '↻' : '!')]);
   },
   'agent.llm.fallback': ({ model, nextModel, code }, state) =>
     line(state, state.options.paint.yellow(`↻ ${model} failed (${code}): ${nextModel} is used for the rest of the run`)),
@@ -158,8 +173,8 @@ function said({ content, origin }: UserMessage, { options: { paint } }: ViewStat
 }
 
 /** The cost of attempts that gave no answer. */
-function lost(state: ViewState, wasted: Waste | undefined): Styled {
-  return wasted ? line(state, state.options.paint.dim(`↻ ${wasteWords(wasted)}`)) : nothing;
+function lost(state: ViewState, wasted: Waste | undefined, mark = '↻'): Styled {
+  return wasted ? line(state, state.options.paint.dim(`${mark} ${wasteWords(wasted)}`)) : nothing;
 }
 
 function footer(model: string, usage: Parameters<typeof usageWords>[0], durationMs: number): string {
@@ -174,8 +189,9 @@ function completed(
   if (background)
     return line(state, styled`${callLine(state, paint.cyan('…'), toolCallId, name)}  ${paint.dim('continues in the background')}`);
   const neverRan = status === 'rejected' || status === 'skipped';
+  const asked = unaskedQuestion(state, toolCallId);
   const first = neverRan ? styled`${callLine(state, paint.red('✗'), toolCallId, name)}  ${paint.red(status)}` : undefined;
-  return outcome(state, { name, status, durationMs, attempts, text: textOf(output), ...(first && { first }) });
+  return styled`${asked}${outcome(state, { name, status, durationMs, attempts, text: textOf(output), ...(first && { first }) })}`;
 }
 
 interface Outcome {

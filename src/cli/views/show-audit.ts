@@ -4,13 +4,14 @@ import type { LimitName, Limits } from '../../core/agent';
 import { limitWords } from '../../core/decide';
 import { excerpt } from '../../core/json';
 import { unreachable } from '../../core/unreachable';
+import { unknownWords } from '../../core/views';
 import { rulesWords } from './render-people';
 import { paint, Styled, styled } from './styled';
-import { count, duration, shortArguments, tokens, usageWords, wasteWords } from './words';
+import { count, duration, shortArguments, shortFields, tokens, usageWords, wasteWords } from './words';
 
 /** Cost and time by model, tool and hook. */
 export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
-  const { models, tools, hooks, approvals } = metrics;
+  const { models, tools, hooks } = metrics;
   const retried = toolRetries(audit);
   const lines = [
     ...Object.entries(models).map(([name, { calls, usage, costUsd: usd, durationMs, retries, waitedMs }]) =>
@@ -26,7 +27,8 @@ export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
       facts(name, [
         count(calls, 'call'),
         failed > 0 ? `${failed} failed${timedOut > 0 ? ` (${timedOut} timed out)` : ''}` : '',
-        duration(durationMs),
+        // The time of attempts that were lost is not known.
+        durationMs > 0 || isTimed(name, audit) ? duration(durationMs) : '',
         retriesWords(retried.get(name)),
       ]),
     ),
@@ -34,10 +36,38 @@ export function spentLines({ metrics }: UsageView, audit: Audit): Styled[] {
       facts(name, [count(calls, 'call'), errors > 0 ? `${errors} failed` : '', duration(durationMs)]),
     ),
   ];
-  const { approved, refused, waitedMs } = approvals;
-  if (approved + refused > 0)
-    lines.push(facts('people', [`${approved} approved`, `${refused} refused`, `${duration(waitedMs)} waited for`]));
-  return lines;
+  const people = peopleFacts(metrics.approvals, audit);
+  return people.length > 0 ? [...lines, facts('people', people)] : lines;
+}
+
+/** What people did, and how long the thread waited for them. Answers and settlements are left out if older ones are missing. */
+function peopleFacts({ approved, refused, waitedMs }: UsageView['metrics']['approvals'], { entries, truncated }: Audit): string[] {
+  const settled = settledCalls(entries);
+  const acts = truncated ? [] : entries.filter((entry) => entry.kind === 'settled' || isAnswer(entry, settled));
+  const settlements = acts.filter(({ kind }) => kind === 'settled').length;
+  const answers = acts.length - settlements;
+  if (approved + refused + acts.length === 0) return [];
+  const waited = acts.reduce((sum, entry) => sum + (('waitedMs' in entry && entry.waitedMs) || 0), waitedMs);
+  return [
+    ...(approved + refused > 0 ? [`${approved} approved`, `${refused} rejected`] : []),
+    answers > 0 ? `${answers} answered` : '',
+    settlements > 0 ? `${settlements} settled` : '',
+    `${duration(waited)} waited for`,
+  ];
+}
+
+function isAnswer(entry: AuditEntry, settled: ReadonlySet<string>): boolean {
+  if (entry.kind === 'question-answered') return entry.source === undefined;
+  return entry.kind === 'tool' && entry.by !== undefined && !settled.has(entry.toolCallId);
+}
+
+/** The calls whose outcome a person settled: their outcome has the person's name, too, and is the same act. */
+function settledCalls(entries: readonly AuditEntry[]): Set<string> {
+  return new Set(entries.flatMap((entry) => (entry.kind === 'settled' && entry.outcome !== 'not-done' ? [entry.toolCallId] : [])));
+}
+
+function isTimed(tool: string, { entries, truncated }: Audit): boolean {
+  return truncated || entries.some((entry) => entry.kind === 'tool' && entry.name === tool && entry.durationMs !== undefined);
 }
 
 /** Retries by tool. Empty if older calls are missing, because the numbers would then be too small. */
@@ -90,19 +120,27 @@ const most = 40;
 
 /** Decisions, retries and errors, without the calls that succeeded. */
 export function auditLines({ entries, truncated }: Audit): Styled[] {
-  const refused = new Set(entries.flatMap((entry) => (entry.kind === 'decided' && !entry.approved ? [entry.toolCallId] : [])));
-  // The outcome of a rejected call only repeats the rejection.
+  const rejected = new Set(entries.flatMap((entry) => (entry.kind === 'decided' && !entry.approved ? [entry.toolCallId] : [])));
+  const settled = settledCalls(entries);
+  // The outcome of a call that was rejected or settled only repeats that.
   const isToldAlready = (entry: AuditEntry) =>
-    entry.kind === 'tool' && entry.error?.startsWith('ApprovalDeniedError: ') && refused.has(entry.toolCallId);
+    entry.kind === 'tool' &&
+    ((entry.error?.startsWith('ApprovalDeniedError: ') && rejected.has(entry.toolCallId)) || settled.has(entry.toolCallId));
+  const outputs = new Map(
+    entries.flatMap((entry) => (isToldAlready(entry) && entry.kind === 'tool' ? [[entry.toolCallId, entry.answer]] : [])),
+  );
   const told = entries.flatMap((entry) =>
-    (isToldAlready(entry) ? [] : linesOf(entry)).map((line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`),
+    (isToldAlready(entry) ? [] : linesOf(entry, outputs)).map(
+      (line) => styled`${paint.dim(entry.at.slice(0, 19).replace('T', ' '))} ${line}`,
+    ),
   );
   const lines = told.slice(-most);
   const older = told.length > most || truncated;
   return older ? [paint.dim('… older entries with --json'), ...lines] : lines;
 }
 
-function linesOf(entry: AuditEntry): Styled[] {
+/** `outputs`: what people settled calls with. */
+function linesOf(entry: AuditEntry, outputs: ReadonlyMap<string, string | undefined>): Styled[] {
   if (entry.kind === 'model') {
     const retries = (entry.retries ?? []).map(({ kind, message, waitMs }) => {
       const waited = waitMs === undefined ? '' : `, then waited ${duration(waitMs)}`;
@@ -111,38 +149,36 @@ function linesOf(entry: AuditEntry): Styled[] {
     const lost = entry.wasted && styled`${paint.yellow('lost')} ${entry.model}: ${wasteWords(entry.wasted)}`;
     return lost ? [...retries, lost] : retries;
   }
-  const line = lineOf(entry);
+  const line = entry.kind === 'settled' ? settledLine(entry, outputs.get(entry.toolCallId)) : lineOf(entry);
   return line ? [line] : [];
 }
 
-function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined {
+function lineOf(fact: Exclude<AuditFact, { kind: 'model' | 'settled' }>): Styled | undefined {
   switch (fact.kind) {
     case 'tool':
       return toolLine(fact);
     case 'hook':
       return hookLine(fact);
     case 'asked':
-      return styled`asked about ${paint.bold(fact.name)}${because(fact.reason)}`;
+      return styled`asked about ${call(fact, shortArguments(fact.arguments ?? '', 80))}${because(fact.reason)}`;
     case 'voted':
-      return styled`${paint.green('agreed')} to ${paint.bold(fact.name)}${by(fact.by, fact.signed)}${because(fact.reason)}; ${fact.outstanding} more must agree`;
+      return styled`${paint.green('agreed')} to ${call(fact)}${by(fact.by, fact.signed)}${because(fact.reason)}; ${fact.outstanding} more must agree`;
     case 'escalated':
-      return styled`nobody answered for ${paint.bold(fact.name)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
+      return styled`nobody answered for ${call(fact)}; ${fact.groups ? `group ${fact.groups.join(', ')} is asked` : 'asked again'}`;
     case 'decided':
       return decidedLine(fact);
     case 'compensated':
-      return styled`compensated ${paint.bold(fact.name)}${fact.attempts > 1 ? `, ${fact.attempts} attempts` : ''}`;
+      return styled`compensated ${call(fact)}${fact.attempts > 1 ? `, ${fact.attempts} attempts` : ''}`;
     case 'compensation-failed':
-      return styled`${paint.red('not compensated')} ${paint.bold(fact.name)}: ${words(fact.message)}`;
+      return styled`${paint.red('not compensated')} ${call(fact)}: ${words(fact.message)}`;
     case 'outcome-unknown':
-      return styled`${paint.yellow('unknown')} ${paint.bold(fact.name)}: ${words(fact.message)}`;
-    case 'settled':
-      return styled`settled ${paint.bold(fact.name)} as ${fact.outcome}${by(fact.by, fact.signed)}${because(fact.reason)}`;
+      return styled`${paint.yellow('unknown')} ${call(fact)}: ${words(unknownWords(fact.message))}`;
     case 'question-asked':
-      return styled`${fact.from} asked in ${paint.bold(fact.name)}: ${words(fact.message)}`;
+      return styled`${fact.from} asked in ${call(fact)}: ${words(fact.message)}`;
     case 'question-answered':
-      return styled`answered the question of ${paint.bold(fact.name)}${fact.source ? ' by its deadline' : by(fact.by, fact.signed)}: ${fact.action}`;
+      return answeredLine(fact);
     case 'unanswered':
-      return styled`nobody answered ${paint.bold(fact.name)} in time`;
+      return styled`nobody answered ${call(fact)} in time`;
     case 'limit-reached':
       return styled`${limitWords(fact)}`;
     case 'limit-handed-out':
@@ -159,7 +195,7 @@ function lineOf(fact: Exclude<AuditFact, { kind: 'model' }>): Styled | undefined
       return styled`suspended until a reply to "${words(fact.correlationId)}"`;
     case 'request-rejected':
       // A reason usually begins with the request's name.
-      return styled`${paint.yellow('rejected')} ${fact.request}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
+      return styled`${paint.yellow('refused')} the signal ${fact.request}: ${words(fact.reason.replace(`${fact.request}: `, ''))}`;
     case 'message-superseded':
       return styled`${paint.yellow('message not taken in')}: ${words(fact.reason)}`;
     case 'ended':
@@ -179,34 +215,44 @@ function hookLine({ hook, ignored, errors }: Extract<AuditFact, { kind: 'hook' }
   return told.length > 0 ? Styled.join(told, '; ') : undefined;
 }
 
-function toolLine({ name, status, attempts = 1, error, by: who, signed }: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+function toolLine(fact: Extract<AuditFact, { kind: 'tool' }>): Styled | undefined {
+  const { status, attempts = 1, error, by: who, signed, answer } = fact;
   const tries = attempts > 1 ? `, ${attempts} attempts` : '';
-  if (status !== 'success') return styled`${paint.red(status)} ${name}${tries}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
-  if (attempts > 1) return styled`${paint.yellow('retry')} ${name}: ${attempts} attempts`;
-  return who ? styled`${paint.green('answered')} ${paint.bold(name)}${by(who, signed)}` : undefined;
+  if (status !== 'success') return styled`${paint.red(status)} ${call(fact)}${tries}${by(who, signed)}${error ? `: ${words(error)}` : ''}`;
+  if (attempts > 1) return styled`${paint.yellow('retry')} ${call(fact)}: ${attempts} attempts`;
+  return who ? styled`${paint.green('answered')} ${call(fact)}${by(who, signed)}${because(answer)}` : undefined;
 }
 
-function decidedLine({
-  name,
-  approved,
-  by: who,
-  signed,
-  reason,
-  source,
-  editedArguments,
-  remembered,
-  stop,
-  waitedMs,
-}: Extract<AuditFact, { kind: 'decided' }>): Styled {
+function answeredLine(fact: Extract<AuditFact, { kind: 'question-answered' }>): Styled {
+  const { action, content, source, by: who, signed } = fact;
+  const done = { accept: 'answered', decline: 'declined', cancel: 'left unanswered' }[action];
+  const given = content && Object.keys(content).length > 0 ? `: ${shortFields(content, 200)}` : '';
+  return styled`${done} the question of ${call(fact)}${source ? ' by its deadline' : by(who, signed)}${given}`;
+}
+
+function settledLine(fact: Extract<AuditFact, { kind: 'settled' }>, output: string | undefined): Styled {
+  const { outcome, by: who, signed, reason } = fact;
+  const given = outcome === 'done' && output ? `; with ${words(output)}` : '';
+  return styled`settled ${call(fact)} as ${outcome}${by(who, signed)}${because(reason)}${given}`;
+}
+
+function decidedLine(fact: Extract<AuditFact, { kind: 'decided' }>): Styled {
+  const { approved, by: who, signed, reason, source, remembered, stop, waitedMs } = fact;
+  const edited = fact.arguments ?? fact.editedArguments;
   return Styled.join([
-    styled`${approved ? paint.green('approved') : paint.red('refused')} ${paint.bold(name)}`,
+    styled`${approved ? paint.green('approved') : paint.red('rejected')} ${call(fact)}`,
     source === 'deadline' ? ' by its deadline' : source === 'hook' ? ' by a hook' : by(who, signed),
     because(reason),
     waitedMs === undefined ? '' : paint.dim(` (after ${duration(waitedMs)})`),
-    editedArguments === undefined ? '' : `; with ${shortArguments(editedArguments, 80)}`,
+    edited === undefined ? '' : `; with ${shortArguments(edited, 80)}`,
     remembered ? `; from then on: ${rulesWords(remembered)}` : '',
-    stop ? '; with an end of the run' : '',
+    stop ? '; the run ends' : '',
   ]);
+}
+
+/** A call by its name and its id: several calls may have one name. */
+function call({ name, toolCallId }: { name: string; toolCallId: string }, args = ''): Styled {
+  return styled`${paint.bold(name)}${args ? ` ${args}` : ''} ${paint.dim(`(${toolCallId})`)}`;
 }
 
 function by(who: string | undefined, signed?: object): string {

@@ -10,6 +10,9 @@ export interface ViewOptions {
   columns?: number | undefined;
   /** Returns the text after a pending call that says how to answer it. Absent if the program itself asks. */
   hint?: (call: PendingCall) => Part;
+  /** Whether the program asks about this call itself, on the same screen. What it has asked (`wasAsked`) is not printed a second time. */
+  asks?: (call: PendingCall) => boolean;
+  wasAsked?: (toolCallId: string) => boolean;
 }
 
 export interface ViewState {
@@ -18,6 +21,10 @@ export interface ViewState {
   /** For each message that the model is writing: its text so far, and how much of that is on the screen. */
   texts: Map<string, { attempt: number; text: string; shown: number }>;
   calls: Map<string, { name: string; arguments: string }>;
+  /** The calls whose question was printed. */
+  asked: Set<string>;
+  /** Questions that the program itself is about to ask. They are printed if it did not, because they were answered before. */
+  unasked: Map<string, () => Styled>;
   /** The last progress of each call, and the second in which it was shown. */
   noted: Map<string, { message: string; second: string }>;
   retriesShown?: number;
@@ -31,7 +38,7 @@ export interface ViewState {
 }
 
 export function newViewState(options: ViewOptions): ViewState {
-  return { options, atLineStart: true, texts: new Map(), calls: new Map(), noted: new Map() };
+  return { options, atLineStart: true, texts: new Map(), calls: new Map(), asked: new Set(), unasked: new Map(), noted: new Map() };
 }
 
 export const nothing = styled``;
@@ -62,6 +69,22 @@ export function callLine(state: ViewState, mark: Part, id: string, name: string)
 export function editCall(state: ViewState, id: string, editedArguments: string | undefined): void {
   const call = state.calls.get(id);
   if (call && editedArguments !== undefined) state.calls.set(id, { ...call, arguments: editedArguments });
+}
+
+/** Prints a question, unless the program asks it itself. */
+export function question(state: ViewState, call: PendingCall, show: () => Styled): Styled {
+  const { toolCallId: id } = call;
+  state.asked.add(id);
+  if (!state.options.asks?.(call)) return show();
+  state.unasked.set(id, show);
+  return nothing;
+}
+
+/** The question of a call that was answered, if nobody was asked it on this screen. */
+export function unaskedQuestion(state: ViewState, id: string): Styled {
+  const show = state.unasked.get(id);
+  state.unasked.delete(id);
+  return show && !state.options.wasAsked?.(id) ? show() : nothing;
 }
 
 export function nameOf(state: ViewState, id: string): string {

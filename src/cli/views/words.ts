@@ -1,4 +1,5 @@
-import { excerpt, isObject, parseObject } from '../../core/json';
+import { textOfValue } from '../../core/argument-lines';
+import { excerpt, parseObject } from '../../core/json';
 import type { Usage } from '../../core/message';
 import { printable, printableLine, withoutSequences } from '../../core/printable';
 import type { Waste } from '../../core/waste';
@@ -49,20 +50,27 @@ export function bytes(n: number): string {
   return n < 1_000_000 ? `${(n / 1_000).toFixed(1)} kB` : `${(n / 1_000_000).toFixed(2)} MB`;
 }
 
-/** A call's arguments on one line: a single argument without its name, several as `name: value`. If they are not a JSON object, the model's text. */
+/**
+ * A call's arguments on one line: a single argument without its name, several as `name: value`, with quotes where an approval has them. If they are not a
+ * JSON object, the model's text.
+ */
 export function shortArguments(text: string, max: number): string {
   const value = parseObject(text);
   if (!value) return excerpt(printableLine(text).trim(), max);
   const entries = Object.entries(value);
-  if (entries.length === 1) return excerpt(oneLine(entries[0]?.[1]), max);
+  return entries.length === 1 ? excerpt(oneLine(entries[0]?.[1]), max) : shortFields(value, max);
+}
+
+/** Values on one line, each with its name. */
+export function shortFields(value: object, max: number): string {
+  const entries = Object.entries(value);
   // Long arguments (a file's content) must not push short ones (its path) off the line.
   const each = Math.max(16, Math.floor(max / Math.max(1, entries.length)));
   return excerpt(entries.map(([name, item]) => `${printableLine(name)}: ${excerpt(oneLine(item), each)}`).join(', '), max);
 }
 
 function oneLine(value: unknown): string {
-  const text = typeof value === 'string' ? value : Array.isArray(value) || isObject(value) ? JSON.stringify(value) : String(value);
-  return printableLine(text).trim();
+  return printableLine(textOfValue(value)).trim();
 }
 
 /** The first and last lines of an output, with the number of omitted lines. */
