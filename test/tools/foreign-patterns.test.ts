@@ -36,7 +36,12 @@ test.each<[string, object, object]>([
     'what is referred to',
     {
       properties: {
-        a: { oneOf: [{ type: 'string', ...isBad }, { $anchor: 'here', type: 'number' }] },
+        a: {
+          oneOf: [
+            { type: 'string', ...isBad },
+            { $anchor: 'here', type: 'number' },
+          ],
+        },
         b: { $ref: '#/properties/a/oneOf/0' },
         c: { $ref: '#gone' },
         d: { $ref: '#/then/properties/x' },
