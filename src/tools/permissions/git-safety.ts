@@ -111,7 +111,7 @@ function hasRepository(folder: string): boolean {
 export function hasPlainRepository(place: Place): boolean {
   const { root, lookups } = place;
   if (root === undefined || !isAtHome(place)) return false;
-  for (const _ of lookAtRepository(root, lookups.repositories)) continue;
+  for (const _ of lookAtRepository(root, lookups.repositories));
   return lookups.repositories.get(root) === true;
 }
 

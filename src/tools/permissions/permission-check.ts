@@ -31,11 +31,7 @@ export async function permissionFor(
 }
 
 /** Adds the rules that people may remember. `remember` unset means the whole tool, an empty list means none. */
-export async function withSuggestions(
-  ask: AskPolicy,
-  permissions: Permissions | undefined,
-  request: PermissionCall,
-): Promise<AskPolicy> {
+export async function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: PermissionCall): Promise<AskPolicy> {
   if (!permissions) return ask;
   try {
     const remember = await inTurn(() => permissions.suggest(request), { begun: true });
