@@ -59,7 +59,7 @@ describe('checks of many calls, which each take long, leave the event loop a tur
   };
 
   /** In how many turns of the event loop the long work of the checks was done. */
-  async function turnsOf(check: (work: () => void) => Promise<unknown>): Promise<number> {
+  async function turnsOf(check: (work: () => never[]) => Promise<unknown>): Promise<number> {
     let turn = 0;
     let next = setImmediate(function count() {
       turn += 1;
@@ -69,6 +69,7 @@ describe('checks of many calls, which each take long, leave the event loop a tur
     await check(() => {
       turns.add(turn);
       block(25);
+      return [];
     });
     clearImmediate(next);
     return turns.size;
@@ -87,7 +88,7 @@ describe('checks of many calls, which each take long, leave the event loop a tur
   test('while the rules that people may remember are searched, even if all decisions came at the same time', async () => {
     const turns = turnsOf((work) => {
       const decided = setTimeout(10, 'ask' as const);
-      return Promise.all(calls.map((call) => slow({ decide: () => decided, suggest: () => (work(), []) }).judge(call)));
+      return Promise.all(calls.map((call) => slow({ decide: () => decided, suggest: work }).judge(call)));
     });
     expect(await turns).toBe(calls.length);
   });
