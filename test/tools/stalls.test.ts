@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs, { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import type { ToolCall } from '../../src/core/message';
 import { createShell } from '../../src/tools/built-in/shell';
 import { defineTool } from '../../src/tools/defining/define-tool';
 import { filePermissionStore } from '../../src/tools/permissions/permission-store';
@@ -91,6 +92,14 @@ describe('checks of many calls, which each take long, leave the event loop a tur
       return Promise.all(calls.map((call) => slow({ decide: () => decided, suggest: work }).judge(call)));
     });
     expect(await turns).toBe(calls.length);
+  });
+
+  test('and a thread with one call does not wait for all those of another', async () => {
+    const ended: string[] = [];
+    const box = slow({ decide: () => void block(1) as undefined });
+    const judge = (call: ToolCall, threadId: string) => box.judge(call, { threadId }).then(() => ended.push(threadId));
+    await Promise.all([...calls.map((call) => judge(call, 'many')), judge(callOf('shell', { command: 'ls' }), 'one')]);
+    expect(ended.indexOf('one')).toBeLessThan(4);
   });
 
   test('and one that fails does not hold up the others', async () => {

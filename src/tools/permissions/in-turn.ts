@@ -8,9 +8,15 @@ interface Turn {
   steps?: Iterable<unknown> | undefined;
   /** It belongs to a check whose first work was done, so it goes before the first work of others. */
   begun?: boolean;
+  /** The thread for which it is done. Threads take turns, so that many calls of one don't hold up another. */
+  threadId?: string | undefined;
 }
 
-const waiting: Record<'begun' | 'others', (() => Promise<void>)[]> = { begun: [], others: [] };
+type Work = () => Promise<void>;
+
+const begunWorks: Work[] = [];
+/** First works, by thread. The thread at the beginning is next. */
+const firstWorks = new Map<string, Work[]>();
 let isRunning = false;
 /** When the event loop last got a turn from here. */
 let turnedAt = 0;
@@ -19,9 +25,11 @@ let turnedAt = 0;
  * Does work that blocks the event loop, one after another in the whole process, and gives the loop a turn in between: the checks of all calls of one
  * answer, together, would block it for seconds, and no heartbeat would go out. What the work returns is not waited for before the next work.
  */
-export function inTurn<T>(work: () => T | Promise<T>, { steps = [], begun = false }: Turn = {}): Promise<T> {
+export function inTurn<T>(work: () => T | Promise<T>, { steps = [], begun = false, threadId = '' }: Turn = {}): Promise<T> {
   return new Promise((resolve, reject) => {
-    waiting[begun ? 'begun' : 'others'].push(async () => {
+    const own = begun ? begunWorks : (firstWorks.get(threadId) ?? []);
+    if (!begun) firstWorks.set(threadId, own);
+    own.push(async () => {
       try {
         for (const _ of steps) if (isTurnDue()) await turn();
         if (isTurnDue()) await turn();
@@ -40,8 +48,14 @@ async function workThrough(): Promise<void> {
   isRunning = false;
 }
 
-function takeNext(): (() => Promise<void>) | undefined {
-  return waiting.begun.shift() ?? waiting.others.shift();
+function takeNext(): Work | undefined {
+  const begun = begunWorks.shift();
+  const [threadId, works = []] = firstWorks.entries().next().value ?? [];
+  if (begun || threadId === undefined) return begun;
+  const next = works.shift();
+  firstWorks.delete(threadId);
+  if (works.length > 0) firstWorks.set(threadId, works);
+  return next;
 }
 
 function isTurnDue(): boolean {

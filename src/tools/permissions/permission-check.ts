@@ -16,11 +16,12 @@ type Reject = Extract<Verdict, { kind: 'reject' }>;
 export async function permissionFor(
   permissions: Permissions | undefined,
   request: PermissionCall & { rules: PermissionRule[]; configuredOnly?: true },
+  threadId?: string,
 ): Promise<'allow' | 'ask' | { ask: string } | Reject | undefined> {
   if (!permissions) return undefined;
   try {
     const decide = () => withinPatience(() => permissions.decide(request));
-    const answer: unknown = await inTurn(decide, { steps: permissions.prepare?.(request) });
+    const answer: unknown = await inTurn(decide, { steps: permissions.prepare?.(request), threadId });
     if (answer === undefined || answer === 'allow' || answer === 'ask') return answer;
     if (isObject(answer) && typeof answer.ask === 'string' && answer.deny === undefined) return { ask: shortText(answer.ask, 500) };
     if (isObject(answer) && typeof answer.deny === 'string') return denied(`denied: ${answer.deny}`, answer.stop === true);

@@ -243,11 +243,11 @@ async function leaveFor(
     ...(tool.sandbox?.confines && { sandboxed: true as const }),
     ...(permissions?.prepare && { repositories }),
   };
-  const permission = await permissionFor(permissions, { ...request, rules });
+  const permission = await permissionFor(permissions, { ...request, rules }, threadId);
   if (typeof permission === 'object' && 'kind' in permission) return permission;
   const isAllowed = permission === 'allow';
   if (isAllowed && !mayNamePeople(tool)) return {};
-  if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true })) === 'allow') return {};
+  if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true }, threadId)) === 'allow') return {};
   const own = await approvalFor(tool, args, { threadId });
   if (own && 'refused' in own) return { kind: 'reject', error: own.refused };
   const why = typeof permission === 'object' ? { reason: permission.ask } : {};
