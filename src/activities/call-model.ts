@@ -263,7 +263,8 @@ function judge(
   { threadId }: Step,
 ): Promise<Verdict[]> {
   const mayBeAsked = agent.hooks?.ids()['approve:tool'] !== undefined;
-  const options = { threadId, mayBeAsked, workspace, sent, ...(rules && { rules }), ...(extraTools && { extraTools }) };
+  const repositories = new Map<string, boolean>();
+  const options = { threadId, mayBeAsked, workspace, sent, repositories, ...(rules && { rules }), ...(extraTools && { extraTools }) };
   return Promise.all(calls.map(async (call) => withDigest(threadId, call, await toolbox.judge(call, options), mayBeAsked)));
 }
 

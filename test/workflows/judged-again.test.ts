@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import fs, { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCoder } from '../../src/agents';
@@ -63,4 +64,19 @@ test('a call that still needs none runs without approval, also by a rule that wa
     ['call_touch_again', 'success'],
   ]);
   expect(ofType(log, 'agent.approval.requested')).toHaveLength(1);
+});
+
+test('for all calls of an answer their repository is looked at once, and again before each of them runs', async () => {
+  execFileSync('git', ['init', '-q', workspace]);
+  writeFileSync(join(workspace, 'words'), 'for the model');
+  execFileSync('git', ['add', 'words'], { cwd: workspace });
+  const opened = jest.spyOn(fs, 'openSync');
+  const looks = () => opened.mock.calls.filter(([path]) => String(path) === join(workspace, '.git/index')).length;
+  const said = scene([callTools(Array.from({ length: 20 }, (_, n) => shell('git status', `call_${n}`))), say('done')]);
+  const log = await story(await rig.client.start('coder', said));
+  const done = ofType(log, 'agent.tool.execution.completed').map(({ data }) => data.status);
+  expect(done).toEqual(done.map(() => 'success'));
+  expect(done).toHaveLength(20);
+  expect(looks()).toBe(21);
+  opened.mockRestore();
 });

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
 import { bounds } from '../../core/bounds';
 import type { PermissionRule } from '../../core/tool';
-import { mayStandFor } from './patterns';
+import { mayNameAlias, namesAlias, setsAlias } from './git-aliases';
+import { isPattern, mayStandFor, withoutGroups } from './patterns';
 import { commandOf, hostOf, originOf, type PermissionCall } from './permission-rules';
 import { readShellCommand, roughCommands } from './shell-command';
 import { readingsOf } from './shell-expansions';
@@ -18,9 +19,10 @@ export function brokenRule<R extends PermissionRule>(rules: readonly R[], call: 
   const own = rules.filter((rule) => rule.tool === call.tool && (rule.host === undefined || isAtHost(call, rule.host)));
   const command = commandOf(call);
   const read = command === undefined || own.every(({ prefix }) => !prefix) ? nothing : commandsWithin(command);
-  const sure = own.find(({ prefix }) => !prefix || read.commands.some((found) => begins(found, prefix)));
-  if (sure) return { rule: sure };
-  const unclear = read.whole ? undefined : own.find(({ prefix = [] }) => mayHold(command ?? '', prefix));
+  const sure = own.find(({ prefix }) => !prefix || isBegun(read, prefix));
+  if (sure || read.whole) return sure && { rule: sure };
+  const text = roughText(command ?? '');
+  const unclear = own.find(({ prefix = [] }) => mayHold(text, prefix));
   return unclear && { rule: unclear, unclear: true };
 }
 
@@ -31,27 +33,40 @@ function isAtHost(call: PermissionCall, denied: string): boolean {
   return [host, withoutPort(host), origin, withoutPort(origin)].includes(denied);
 }
 
-/** Words, and the indexes at which commands may begin. */
-interface Found {
+/** Where a command may begin: an index in a list of words. */
+interface Start {
   words: readonly string[];
-  starts: readonly number[];
+  at: number;
 }
 
+/** The commands that may be in a text, arranged so that many rules can be compared with them. */
 interface Within {
-  commands: Found[];
+  /** By the name of the program. */
+  named: Map<string, Start[]>;
+  /** Those that begin with an option, to which a program may be attached. */
+  attached: Start[];
+  /** Those whose program is a pattern, by the pattern. */
+  patterns: Map<string, Start[]>;
+  /** A variable is set with which any subcommand of git can be any other. */
+  setsAlias: boolean;
   /** Whether the whole command was examined. */
   whole: boolean;
 }
 
-const nothing: Within = { commands: [], whole: true };
+function nothingFound(whole: boolean): Within {
+  return { named: new Map(), attached: [], patterns: new Map(), setsAlias: false, whole };
+}
+
+const nothing = nothingFound(true);
 
 /**
  * Everything in a command that may be a command of its own: after assignments, keywords, wrappers and paths, in the text that a shell is given to
  * run, and, if the command is not understood, wherever one could begin. Does not follow variables, scripts and other interpreters.
  */
 function commandsWithin(command: string): Within {
-  if (command.length > bounds.commandChars) return { commands: [], whole: false };
-  const commands: Found[] = [];
+  if (command.length > bounds.commandChars) return nothingFound(false);
+  const within = nothingFound(true);
+  const lists = new Set<string>();
   const braces = { left: bounds.commandBraceChars };
   const texts = new Set([command]);
   let left = bounds.commandNestedChars;
@@ -68,15 +83,32 @@ function commandsWithin(command: string): Within {
     whole &&= found.whole;
     for (const list of found.lists) {
       const words = list.filter((word) => !/^:{3,4}\+?$/.test(word));
+      const before = lists.size;
+      if (lists.add(words.join('\0')).size === before) continue;
       const { starts, wrapped } = startsIn(words);
-      commands.push({ words, starts });
+      within.setsAlias ||= words.some(setsAlias);
+      for (const at of starts) addStart(within, { words, at });
       const inWords = words.filter((word) => (wrapped ? isText(word) : substitutes.test(word)));
       // `eval`, `env -S` and others join their words with blanks, and run the result as a command.
       const joined = wrapped && inWords.length > 0 ? [words.join(' ')] : [];
       for (const inner of [...inWords, ...joined]) texts.add(inner).add(inner.replace(/\\[_tnrfv]/g, ' '));
     }
   }
-  return { commands, whole: whole && left >= 0 && braces.left >= 0 };
+  return { ...within, whole: whole && left >= 0 && braces.left >= 0 };
+}
+
+function addStart({ named, attached, patterns }: Within, start: Start): void {
+  const word = start.words[start.at] ?? '';
+  const base = basename(withoutGroups(word));
+  append(named, base, start);
+  if (word.startsWith('-')) attached.push(start);
+  if (word !== '*' && isPattern(base)) append(patterns, base, start);
+}
+
+function append(starts: Map<string, Start[]>, name: string, start: Start): void {
+  const before = starts.get(name);
+  if (before) before.push(start);
+  else starts.set(name, [start]);
 }
 
 /**
@@ -126,23 +158,33 @@ function isAssignment(word: string): boolean {
 const keywords = new Set('if then else elif fi for while until do done case esac select function coproc ! [ [['.split(' '));
 
 /** Whether a command begins with the words of a rule. Options between them, with their values, are skipped: `git -C x push` is `git push`. */
-function begins({ words, starts }: Found, [program = '', ...rest]: readonly string[]): boolean {
+function isBegun(within: Within, [program = '', ...rest]: readonly string[]): boolean {
   const name = basename(program);
-  const itself = starts.filter((at) => isProgram(words[at] ?? '', name));
-  // Positions already examined from another start: after `xargs`, each of thousands of words may be one.
-  const seen = new Set<number>();
-  if (itself.some((at) => follows(words, at + 1, name, rest, seen))) return true;
+  const itself = startsOf(within, name);
+  if (name === 'git' && within.setsAlias && itself.length > 0) return true;
+  if (someFollow(itself, name, rest)) return true;
   const [subcommand, ...more] = rest;
-  const joined = subcommand === undefined ? [] : starts.filter((at) => basename(words[at] ?? '') === `${name}-${subcommand}`);
-  const seenBehind = new Set<number>();
-  return joined.some((at) => follows(words, at + 1, name, more, seenBehind));
+  return subcommand !== undefined && someFollow(within.named.get(`${name}-${subcommand}`) ?? [], name, more);
 }
 
-/** Matches a program by its name, by a path or pattern that may match it, or attached to an option of a wrapper: `env -Sgit`. */
-function isProgram(word: string, name: string): boolean {
-  const base = basename(word);
-  if (base === name || (word.endsWith(name) && /^-(-[\w-]+=|[a-zA-Z]+)$/.test(word.slice(0, -name.length)))) return true;
-  return word !== '*' && /[*?[]/.test(base) && mayStandFor(base, name);
+/** Where a program may begin: by its name, by a path or pattern that may match it, or attached to an option of a wrapper: `env -Sgit`. */
+function startsOf({ named, attached, patterns }: Within, name: string): Start[] {
+  const isAttached = ({ words, at }: Start) => {
+    const word = words[at] ?? '';
+    return word.endsWith(name) && /^-(-[\w-]+=|[a-zA-Z]+)$/.test(word.slice(0, -name.length));
+  };
+  const matching = [...patterns].filter(([pattern]) => mayStandFor(pattern, name)).flatMap(([, starts]) => starts);
+  return [...(named.get(name) ?? []), ...attached.filter(isAttached), ...matching];
+}
+
+function someFollow(starts: readonly Start[], program: string, rest: readonly string[]): boolean {
+  // Positions already examined from another start: after `xargs`, each of thousands of words may be one.
+  const seen = new Map<readonly string[], Set<number>>();
+  return starts.some(({ words, at }) => {
+    const positions = seen.get(words) ?? new Set();
+    seen.set(words, positions);
+    return follows(words, at + 1, program, rest, positions);
+  });
 }
 
 /**
@@ -171,15 +213,8 @@ function follows(words: readonly string[], from: number, program: string, rest: 
 function isWord(word: string, wanted: string, program: string): boolean {
   if (word === wanted || (program === 'npm' && isSameForNpm(word, wanted))) return true;
   // A pattern can also match a file whose name is an option, but then `rm *` would count as `rm -rf`.
-  return /[*?[]/.test(word) && word.startsWith('-') === wanted.startsWith('-') && mayStandFor(word, wanted);
-}
-
-/** Settings that can make a subcommand any other: `git -c alias.x=push x`. An included file may contain them. */
-const anySubcommand = /\b(alias\.|help\.autocorrect|include\.|includeif\.)/i;
-
-function namesAlias(option: string, value = ''): boolean {
-  const [name = '', setting = value] = option.split(/(?<=^--config-env)=/);
-  return /^(-c|--config-env)$/.test(name) && anySubcommand.exec(setting)?.index === 0;
+  const pattern = withoutGroups(word);
+  return isPattern(pattern) && word.startsWith('-') === wanted.startsWith('-') && mayStandFor(pattern, wanted);
 }
 
 /** Options of git that come before the subcommand and have their value in the next word. */
@@ -241,20 +276,34 @@ function isSameForNpm(word: string, wanted: string): boolean {
   return names.includes(name) || (name.length > 1 && !wholeNpmNames.has(name) && names.some((each) => each.startsWith(name)));
 }
 
-/** Whether a text that was not fully examined may contain the words of a rule: literally, or through a pattern, braces or escapes. */
-function mayHold(command: string, prefix: readonly string[]): boolean {
+/** A text that was not fully examined. */
+interface RoughText {
+  text: string;
+  words: string[];
+  /** The names of programs that are patterns. */
+  patterns: string[];
+  /** It can contain anything, because of braces, escapes or extended globs. */
+  isOpen: boolean;
+}
+
+function roughText(command: string): RoughText {
   const readings = new Set([command, ...readingsOf(command)]);
   const text = [...readings]
     .join(' ')
     .replace(/\\\r?\n/g, '')
     .replace(/['"\\]/g, '');
-  if (command.includes("$'")) return true;
-  const words = text.split(/\s+/);
-  if (words.some((word) => word.includes('{') && /,|\.\./.test(word))) return true;
-  const patterns = words.filter((word) => word !== '*' && /[*?[]/.test(word)).map((word) => basename(word));
+  const words = [...new Set(text.split(/\s+/))];
+  const patterns = words.filter((word) => word !== '*' && isPattern(word)).map((word) => basename(word));
+  const hasBraces = words.some((word) => word.includes('{') && /,|\.\./.test(word));
+  return { text, words, patterns: [...new Set(patterns)], isOpen: hasBraces || command.includes("$'") || withoutGroups(text) !== text };
+}
+
+/** Whether such a text may contain the words of a rule: literally, or through a pattern, braces, escapes or extended globs. */
+function mayHold({ text, words, patterns, isOpen }: RoughText, prefix: readonly string[]): boolean {
+  if (isOpen) return true;
   const [program = ''] = prefix.map((word) => basename(word));
   const isThere = (word: string) => text.includes(word) || patterns.some((pattern) => mayStandFor(pattern, word));
-  if (program === 'git' && isThere(program) && anySubcommand.test(text)) return true;
+  if (program === 'git' && isThere(program) && mayNameAlias(text)) return true;
   return prefix.every((word, at) => {
     const name = basename(word);
     return isThere(name) || (at === 1 && program === 'npm' && words.some((each) => isSameForNpm(each, name)));

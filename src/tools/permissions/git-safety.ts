@@ -1,8 +1,8 @@
-import { accessSync, closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs';
+import { accessSync, closeSync, constants, type Dirent, fstatSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../built-in/workspace';
 import { readGitIndex } from './git-index';
-import { isAtHome, ofRepository, type Place } from './place';
+import { isAtHome, type Place, type Repositories } from './place';
 
 /**
  * Settings of every command, so that git, when it only reads, runs no program that a repository names, and writes nothing there. They override
@@ -75,19 +75,30 @@ const known = new Set(
   }),
 );
 
-/** Limits, each above what a repository normally needs and within the time available. */
-const most = { settingsBytes: 1_000_000, indexBytes: 8_000_000, entries: 20_000, folders: 20_000 };
+/**
+ * Limits, each above what a repository normally needs and within the time available. `names`: how many names the paths of all folders in `.git`, and
+ * of all folders of tracked files, may have together, because a system resolves a path name by name.
+ */
+const most = { settingsBytes: 1_000_000, indexBytes: 8_000_000, entries: 20_000, folders: 20_000, names: 300_000 };
 
 /**
  * Whether the workspace is a repository that is entirely in its `.git`, has only settings that are known to run nothing, and has no
- * submodules, whose settings could name programs. In case of doubt, it is not.
+ * submodules, whose settings could name programs; and none of its folders has become a link. In case of doubt, it is not. Pauses after each step, as a
+ * large repository takes longer than the event loop may be blocked.
  */
-function isPlainRepository(root: string): boolean {
+function* isPlainRepository(root: string): Generator<void, boolean> {
   const folder = join(root, '.git');
   if (!hasRepository(folder)) return false;
   if (['commondir', 'objects/info/alternates'].some((name) => exists(join(folder, name)))) return false;
-  if (![join(folder, 'config'), join(root, '.gitmodules')].every((file) => isAllKnown(textOf(file)))) return false;
-  return indexOf(root)?.hasMoreThanFiles === false && holdsOnlyFiles(folder, { entries: most.entries });
+  for (const file of [join(folder, 'config'), join(root, '.gitmodules')]) {
+    if (!isAllKnown(textOf(file))) return false;
+    yield;
+  }
+  const left = { entries: most.entries, names: most.names };
+  if (!(yield* holdsOnlyFiles(folder, left))) return false;
+  const index = indexOf(root);
+  yield;
+  return index?.hasMoreThanFiles === false && !(yield* hasLinkedFolder(root, index.paths, left));
 }
 
 /** If git finds no repository here, it searches the parent folders. */
@@ -98,29 +109,56 @@ function hasRepository(folder: string): boolean {
 
 /** Whether git finds the workspace's own repository in that place, and so reads nothing elsewhere and runs nothing. */
 export function hasPlainRepository(place: Place): boolean {
-  return isAtHome(place) && ofRepository(place, 'plain', isPlainRepository) && !ofRepository(place, 'linked', hasLinkedFolder);
+  const { root, lookups } = place;
+  if (root === undefined || !isAtHome(place)) return false;
+  for (const _ of lookAtRepository(root, lookups.repositories));
+  return lookups.repositories.get(root) === true;
+}
+
+/** Looks at a repository, unless it was looked at before. Pauses often. */
+export function* lookAtRepository(root: string, repositories: Repositories): Generator<void, void> {
+  if (!repositories.has(root)) repositories.set(root, yield* isPlainRepository(root));
 }
 
 /**
  * Whether a folder of tracked files has been replaced by a link: `git grep` and `git ls-files --eol` read the files behind it, other commands its
  * `.gitattributes`.
  */
-function hasLinkedFolder(root: string): boolean {
-  const folders = new Set<string>();
-  for (const path of indexOf(root)?.paths ?? []) {
-    for (let end = path.lastIndexOf('/'); end > 0 && !folders.has(path.slice(0, end)); end = path.lastIndexOf('/', end - 1)) {
-      folders.add(path.slice(0, end));
-      if (folders.size > most.folders) return true;
+function* hasLinkedFolder(root: string, paths: readonly string[], left: { names: number }): Generator<void, boolean> {
+  const start = Buffer.from(`${root}/`);
+  /** Whether each folder exists. What is in a missing one is missing, too. */
+  const folders = new Map([['', true]]);
+  for (const path of paths) {
+    for (const folder of newFolders(path, folders)) {
+      left.names -= folder.split('/').length;
+      if (folders.size > most.folders || left.names < 0) return true;
+      const kind = folders.get(parentOf(folder)) ? kindOf(Buffer.concat([start, Buffer.from(folder, 'latin1')])) : 'missing';
+      if (kind === 'link') return true;
+      folders.set(folder, kind === 'folder');
+      yield;
     }
+    yield;
   }
-  return [...folders].some((folder) => isLink(Buffer.concat([Buffer.from(`${root}/`), Buffer.from(folder, 'latin1')])));
+  return false;
 }
 
-function isLink(path: Buffer): boolean {
+/** The folders above a path that are not known yet, from the top. */
+function newFolders(path: string, known: ReadonlyMap<string, boolean>): string[] {
+  const found: string[] = [];
+  for (let folder = parentOf(path); !known.has(folder); folder = parentOf(folder)) found.unshift(folder);
+  return found;
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+function kindOf(path: Buffer): 'folder' | 'link' | 'missing' {
   try {
-    return lstatSync(path).isSymbolicLink();
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    return stat?.isSymbolicLink() ? 'link' : stat?.isDirectory() ? 'folder' : 'missing';
   } catch (error) {
-    return !['ENOENT', 'ENOTDIR'].includes(codeOf(error));
+    return codeOf(error) === 'ENOTDIR' ? 'missing' : 'link';
   }
 }
 
@@ -138,21 +176,35 @@ function exists(path: string): boolean {
 }
 
 /** Whether a folder contains only files and folders: git follows links, and blocks on pipes. */
-function holdsOnlyFiles(folder: string, left: { entries: number }): boolean {
+function* holdsOnlyFiles(folder: string, left: { entries: number; names: number }): Generator<void, boolean> {
+  // Folders that are found during the loop are read in turn.
+  const found = [{ path: folder, depth: 1 }];
+  for (const { path, depth } of found) {
+    left.names -= depth;
+    const entries = left.names < 0 ? undefined : entriesOf(path, left.entries);
+    if (!entries?.every((entry) => entry.isFile() || entry.isDirectory())) return false;
+    left.entries -= entries.length;
+    for (const entry of entries) if (entry.isDirectory()) found.push({ path: join(path, entry.name), depth: depth + 1 });
+    yield;
+  }
+  return true;
+}
+
+/** `undefined` if the folder has more entries, or can't be read. */
+function entriesOf(folder: string, mostEntries: number): Dirent[] | undefined {
   try {
-    const entries = opendirSync(folder);
+    const entries: Dirent[] = [];
+    const dir = opendirSync(folder, { bufferSize: 512 });
     try {
-      for (let entry = entries.readSync(); entry; entry = entries.readSync()) {
-        left.entries -= 1;
-        const isPlain = entry.isFile() || (entry.isDirectory() && holdsOnlyFiles(join(folder, entry.name), left));
-        if (!isPlain || left.entries < 0) return false;
+      for (let entry = dir.readSync(); entry; entry = dir.readSync()) {
+        if (entries.push(entry) > mostEntries) return undefined;
       }
     } finally {
-      entries.closeSync();
+      dir.closeSync();
     }
-    return true;
+    return entries;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -12,3 +12,15 @@ export function mayStandFor(pattern: string, name: string): boolean {
   }
   return lengths.includes(letters.length);
 }
+
+export function isPattern(word: string): boolean {
+  return /[*?[]/.test(word);
+}
+
+/** The word with its extended globs (`@(a|b)`, `!(a)`) as `**`, as they may match anything. */
+export function withoutGroups(word: string): string {
+  const from = word.search(/[@+?!*]\(/);
+  if (from === -1) return word;
+  const to = word.lastIndexOf(')');
+  return `${word.slice(0, from)}**${to > from ? word.slice(to + 1) : ''}`;
+}

@@ -3,6 +3,7 @@ import { shortText } from '../../core/text';
 import { messageOfThrown } from '../../core/thrown';
 import { type AskPolicy, isForWholeTool, type PermissionRule, type Verdict } from '../../core/tool';
 import { withinPatience } from '../defining/within';
+import { inTurn } from './in-turn';
 import type { PermissionCall } from './permission-rules';
 import type { Permissions } from './permissions';
 
@@ -15,10 +16,12 @@ type Reject = Extract<Verdict, { kind: 'reject' }>;
 export async function permissionFor(
   permissions: Permissions | undefined,
   request: PermissionCall & { rules: PermissionRule[]; configuredOnly?: true },
+  threadId?: string,
 ): Promise<'allow' | 'ask' | { ask: string } | Reject | undefined> {
   if (!permissions) return undefined;
   try {
-    const answer: unknown = await withinPatience(() => permissions.decide(request));
+    const decide = () => withinPatience(() => permissions.decide(request));
+    const answer: unknown = await inTurn(decide, { steps: permissions.prepare?.(request), threadId });
     if (answer === undefined || answer === 'allow' || answer === 'ask') return answer;
     if (isObject(answer) && typeof answer.ask === 'string' && answer.deny === undefined) return { ask: shortText(answer.ask, 500) };
     if (isObject(answer) && typeof answer.deny === 'string') return denied(`denied: ${answer.deny}`, answer.stop === true);
@@ -29,10 +32,10 @@ export async function permissionFor(
 }
 
 /** Adds the rules that people may remember. `remember` unset means the whole tool, an empty list means none. */
-export function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: PermissionCall): AskPolicy {
+export async function withSuggestions(ask: AskPolicy, permissions: Permissions | undefined, request: PermissionCall): Promise<AskPolicy> {
   if (!permissions) return ask;
   try {
-    const remember = permissions.suggest(request);
+    const remember = await inTurn(() => permissions.suggest(request), { begun: true });
     const wholeTool = remember.length === 1 && remember[0]?.tool === request.tool && isForWholeTool(remember[0]);
     return wholeTool ? ask : { ...ask, remember };
   } catch {

@@ -1,8 +1,8 @@
 import { isObject } from '../../core/json';
 import { isForWholeTool, type PermissionRule } from '../../core/tool';
-import { hasPlainRepository } from './git-safety';
+import { hasPlainRepository, lookAtRepository } from './git-safety';
 import { isReadingGit, programName, reachesFurther, runsFreely, shellTool } from './harmless-commands';
-import { behindCd, foldersAt, isAtHome, noLookups, type Place } from './place';
+import { behindCd, foldersAt, isAtHome, noLookups, type Place, type Repositories } from './place';
 import { prefixToRemember } from './remembered-prefixes';
 import { changesShell, runsAnIndex } from './shell-builtins';
 import { readShellCommand, type ShellWord, type SimpleCommand } from './shell-command';
@@ -15,6 +15,8 @@ export interface PermissionCall {
   workspace?: string;
   /** The tool runs commands in a sandbox without network. */
   sandboxed?: true;
+  /** What is known of repositories at the moment for which the call is judged. Without it, they are looked at again. */
+  repositories?: Repositories;
 }
 
 /** The command of a call whose tool runs shell commands: its argument `command`. */
@@ -124,9 +126,18 @@ export function commandsOf(call: PermissionCall, root: string | undefined): { co
   return found;
 }
 
+/** Looks at the repository in which a call's command runs git, and adds what it finds to the call's `repositories`. Pauses often. */
+export function* lookAhead(call: PermissionCall, root: string | undefined): Generator<void, void> {
+  const text = commandOf(call);
+  const read = text === undefined ? undefined : readShellCommand(text);
+  yield;
+  const runsGit = read?.understood && read.commands.some(({ words: [program] }) => programName(program?.text ?? '') === 'git');
+  if (runsGit && root !== undefined && call.repositories) yield* lookAtRepository(root, call.repositories);
+}
+
 /** Where a call's command starts: in the workspace, or in its folder `workdir`. */
-function placeOf({ args }: PermissionCall, root: string | undefined): Place | undefined {
-  const start: Place = { root, folders: [''], lookups: noLookups() };
+function placeOf({ args, repositories }: PermissionCall, root: string | undefined): Place | undefined {
+  const start: Place = { root, folders: [''], lookups: noLookups(repositories) };
   const workdir = isObject(args) ? args.workdir : undefined;
   if (workdir === undefined) return start;
   const folders = typeof workdir === 'string' ? foldersAt({ text: workdir, glob: false }, start) : undefined;

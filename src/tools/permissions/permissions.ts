@@ -5,7 +5,8 @@ import { type Broken, brokenRule } from './deny-rules';
 import { type Explanation, explainLeave } from './explain';
 import { touchesKept, touchesOwn } from './git-files';
 import { editingTools, readingTools, speakingTools } from './harmless-commands';
-import { allows, commandOf, type Leave, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
+import { inTurn } from './in-turn';
+import { allows, commandOf, type Leave, lookAhead, type PermissionCall, problemOfRule, ruleName } from './permission-rules';
 import type { PermissionStore } from './permission-store';
 import { suggestRules } from './permission-suggestions';
 import { whereItLeads } from './place';
@@ -50,6 +51,11 @@ export interface Permissions {
   ): PermissionDecision | Promise<PermissionDecision>;
   /** The rules that a person may remember for a call; they allow no more than the person saw. Often empty for shell commands. */
   suggest(call: PermissionCall): PermissionRule[];
+  /**
+   * Looks up what `decide` and `suggest` will need to know about the workspace, in short steps, and adds it to the call's `repositories`. Without it,
+   * they look it up themselves, which can take a tenth of a second in a large repository.
+   */
+  prepare?(call: PermissionCall): Iterable<unknown>;
   /** Says what `decide` decides, and why. */
   explain(call: PermissionCall & { rules?: readonly PermissionRule[] | undefined }): Promise<Explanation>;
   /** Returns these permissions for one agent, whose remembered rules are read from the store. Called by `defineAgent`. */
@@ -85,10 +91,11 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         args,
         workspace,
         sandboxed,
+        repositories,
         rules = [],
         configuredOnly,
       }: PermissionCall & { rules?: readonly PermissionRule[]; configuredOnly?: true }) {
-        const call = { tool, args };
+        const call = { tool, args, ...(repositories && { repositories }) };
         const { elsewhere, leave } = leaveFor(workspace);
         const broken = brokenRule(deny, call);
         if (broken) return refused(broken);
@@ -98,7 +105,7 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
         if (!store || configuredOnly) return otherwise;
         if (agent === undefined)
           throw new Error('Permissions with a store need the name of the agent whose rules to read: use forAgent(name).');
-        return store.load(agent).then((stored) => (allowedBy(stored) ? 'allow' : otherwise));
+        return store.load(agent).then((stored) => inTurn(() => (allowedBy(stored) ? 'allow' : otherwise), { begun: true }));
       },
       async explain({
         tool,
@@ -121,6 +128,9 @@ export function createPermissions(options: PermissionOptions = {}): Permissions 
       suggest(call: PermissionCall) {
         if (commandOf(call) !== undefined && worksElsewhere(known, call.workspace)) return [];
         return suggestRules(call, known ?? call.workspace);
+      },
+      *prepare(call: PermissionCall) {
+        if (mode !== 'full-access' && !(mode === 'sandboxed' && call.sandboxed)) yield* lookAhead(call, known ?? call.workspace);
       },
       forAgent,
       ...(store && { store }),

@@ -27,20 +27,17 @@ export interface Lookups {
   folders: Map<string, string | undefined>;
   /** How many names in the paths of folders may still be resolved. */
   names: number;
-  /** Facts about the workspace's repository, by question. */
-  repository: Map<string, boolean>;
+  repositories: Repositories;
 }
 
-export function noLookups(): Lookups {
-  return { paths: new Map(), entries: bounds.commandEntries, folders: new Map(), names: bounds.commandNames, repository: new Map() };
-}
+/**
+ * Whether git may read in the repositories of these folders. All calls of one answer may share it: they are judged at one moment. A later check must
+ * look again.
+ */
+export type Repositories = Map<string, boolean>;
 
-/** Answers a question about the workspace's repository, once per command. */
-export function ofRepository({ root, lookups: { repository } }: Place, question: string, look: (root: string) => boolean): boolean {
-  if (root === undefined) return false;
-  const answer = repository.get(question) ?? look(root);
-  repository.set(question, answer);
-  return answer;
+export function noLookups(repositories: Repositories = new Map()): Lookups {
+  return { paths: new Map(), entries: bounds.commandEntries, folders: new Map(), names: bounds.commandNames, repositories };
 }
 
 /** Whether a command starts in the workspace folder itself. */

@@ -2,6 +2,8 @@
 const name = /[A-Za-z_]\w*|[@*#?$!\d-]/y;
 /** The beginning of `${x:-y}`, `${x[0]:-y}` and similar expansions, which may expand to `y`. */
 const withDefault = /\{[!#]?[\w@*]+(?:\[[^\]]*\])?:?[-=+]/y;
+/** A character that is not kept as it is. */
+const special = /[\\`$]/g;
 /** Nesting of defaults within defaults. */
 const mostLevels = 10;
 
@@ -18,11 +20,15 @@ export function readingsOf(text: string): string[] {
 function withoutExpansions(text: string, reading: Reading, level = 0): string {
   let kept = '';
   for (let at = 0; at < text.length; at += 1) {
-    const char = text[at] as string;
+    special.lastIndex = at;
+    const next = special.exec(text)?.index ?? text.length;
+    kept += text.slice(at, next);
+    at = next;
+    const char = text[at] ?? '';
     if (char === '\\') {
       kept += char + (text[at + 1] ?? '');
       at += 1;
-    } else if (char === '`' || char === '$') {
+    } else if (char !== '') {
       const end = endOfExpansion(text, at);
       if (end === undefined) return kept + text.slice(at);
       withDefault.lastIndex = at + 1;
@@ -34,7 +40,7 @@ function withoutExpansions(text: string, reading: Reading, level = 0): string {
         if (reading === 'blank') kept += ' ';
         at = end - 1;
       }
-    } else kept += char;
+    }
   }
   return kept;
 }

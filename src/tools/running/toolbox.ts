@@ -22,6 +22,7 @@ import { extraTool } from '../defining/extra-tool';
 import { shellTool } from '../permissions/harmless-commands';
 import { permissionFor, withSuggestions } from '../permissions/permission-check';
 import { createPermissions, type Permissions } from '../permissions/permissions';
+import type { Repositories } from '../permissions/place';
 import { createFindTools } from '../search/find-tools';
 import { type Compensated, compensateTool } from './compensate-tool';
 import { undecided } from './probe-tool';
@@ -66,6 +67,8 @@ export interface JudgeOptions {
   threadId?: string;
   /** A person may be asked about the call even if the tool needs no approval. */
   mayBeAsked?: boolean;
+  /** Shared by the calls of one answer: they are judged for the same moment, so each repository is looked at once. */
+  repositories?: Repositories;
 }
 
 /** The tools of one agent. Needs only Node, so it can be used in scripts and tests. */
@@ -123,14 +126,14 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
     get: (name: string) => byName.get(name),
 
     async judge(call: ToolCall, judging: JudgeOptions = {}): Promise<Verdict> {
-      const { rules = [], extraTools = [], sent, workspace, threadId, mayBeAsked = false } = judging;
+      const { rules = [], extraTools = [], sent, workspace, threadId, mayBeAsked = false, repositories = new Map() } = judging;
       const tool = byName.get(call.name) ?? extraTool(extraTools, call.name);
       if (!tool) return { kind: 'reject', error: unknown(call.name, extraTools) };
       const parsed = await parseArguments(tool, call.arguments);
       const isUnseen = sent !== undefined && hiddenNames.has(call.name) && !sent.includes(call.name);
       if (!parsed.ok) return { kind: 'reject', error: isUnseen ? withHint(parsed.error, call.name) : parsed.error };
       if (tool === doneTool) return { kind: 'done', ...(parsed.args as { message?: string }) };
-      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId });
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId, repositories });
       if ('kind' in leave) return leave;
       const shown = leave.approval || mayBeAsked ? await shownOf(tool, call) : undefined;
       return { ...verdictOf(tool, leave.approval, { timeoutMs: otherwise, onUnknown }), ...(shown !== undefined && { arguments: shown }) };
@@ -140,7 +143,8 @@ export function createToolbox(tools: readonly Tool[], options: ToolboxOptions = 
       const tool = byName.get(call.name);
       const parsed = permissions && tool && (await parseArguments(tool, call.arguments));
       if (!tool || !parsed?.ok) return true;
-      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId });
+      // Looks at everything again, because what was known to `judge` may have changed.
+      const leave = await leaveFor(tool, parsed.args, { rules, permissions, workspace, threadId, repositories: new Map() });
       return !('kind' in leave) && !leave.approval;
     },
 
@@ -223,25 +227,27 @@ interface CircumstancesOfCall {
   permissions: Permissions | undefined;
   workspace: string | undefined;
   threadId: string | undefined;
+  repositories: Repositories;
 }
 
 /** Whether a call may run, and whether it needs approval. */
 async function leaveFor(
   tool: Tool,
   args: unknown,
-  { rules, permissions, workspace, threadId }: CircumstancesOfCall,
+  { rules, permissions, workspace, threadId, repositories }: CircumstancesOfCall,
 ): Promise<{ approval?: AskPolicy } | Extract<Verdict, { kind: 'reject' }>> {
   const request = {
     tool: tool.name,
     args,
     ...(workspace !== undefined && { workspace }),
     ...(tool.sandbox?.confines && { sandboxed: true as const }),
+    ...(permissions?.prepare && { repositories }),
   };
-  const permission = await permissionFor(permissions, { ...request, rules });
+  const permission = await permissionFor(permissions, { ...request, rules }, threadId);
   if (typeof permission === 'object' && 'kind' in permission) return permission;
   const isAllowed = permission === 'allow';
   if (isAllowed && !mayNamePeople(tool)) return {};
-  if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true })) === 'allow') return {};
+  if (isAllowed && (await permissionFor(permissions, { ...request, rules: [], configuredOnly: true }, threadId)) === 'allow') return {};
   const own = await approvalFor(tool, args, { threadId });
   if (own && 'refused' in own) return { kind: 'reject', error: own.refused };
   const why = typeof permission === 'object' ? { reason: permission.ask } : {};
@@ -249,7 +255,7 @@ async function leaveFor(
   // The person who remembered the rule decided about another call, and may not be one of those who must agree to this one.
   if (namesPeople(ask)) return { approval: { ...ask, remember: [] } };
   if (isAllowed || (!own && permission === undefined)) return {};
-  return { approval: withSuggestions(ask, permissions, request) };
+  return { approval: await withSuggestions(ask, permissions, request) };
 }
 
 /** Adds to the reason what the arguments don't show of what the call is about. */

@@ -71,7 +71,7 @@ test('a pattern that JavaScript can not read is left to the server, which is sai
   // The answer of the call said that the list has changed, so it is read again.
   expect(await names()).toEqual(['it__find', 'it__again']);
   expect(warnings).toEqual([
-    "The MCP server 'it' has patterns that are not regular expressions of JavaScript. Only the server checks them: 'find': (?i)^[a-z]++\\z.",
+    "The MCP server 'it' has patterns that are not regular expressions of JavaScript in its Unicode mode. Only the server checks them: 'find': (?i)^[a-z]++\\z.",
   ]);
 });
 
