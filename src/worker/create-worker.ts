@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { bundleWorkflowCode, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions, Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, NativeConnection, Runtime, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { createActivities, type DecisionVerifier, TranscriptCache } from '../activities';
 import { registerSearchAttributes } from '../activities/register-search-attributes';
 import { threadSinks } from '../activities/steps/running-steps';
@@ -34,6 +34,7 @@ import { statusWords } from './log';
 import { isThreadOpen, namespaceIdOf } from './open-threads';
 import { runToEnd } from './run-to-end';
 import { sandboxesOf } from './sandboxes';
+import { UnwatchedWorker } from './unwatched-worker';
 import { verifierOf } from './verifier';
 
 export interface WorkerOptions {
@@ -228,7 +229,7 @@ export async function createWorker(options: WorkerOptions): Promise<AgentWorker>
     ...(verifier && { verifier }),
     ...(options.continueAsNewAfter && { carryAfter: checkCarryAfter(options.continueAsNewAfter) }),
   });
-  const worker = await Worker.create({
+  const worker = await UnwatchedWorker.create({
     maxConcurrentActivityTaskExecutions: maxConcurrentSteps,
     shutdownGraceTime: drainMs,
     shutdownForceTime: drainMs + 10_000,

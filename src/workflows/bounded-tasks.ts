@@ -3,33 +3,25 @@ import { bytesOf } from '../core/context/carry';
 import { weightOf } from './growth';
 
 /**
- * The arguments of the activities and workflows that one workflow task starts, and the updates that it accepts, as JSON. A worker sends all commands of a task in one gRPC message, which
- * has at most 4 MB. A larger one is refused, and the task fails again and again. Codecs and the rest of each command need the remaining space.
+ * The arguments of the activities and workflows that one workflow task starts, as JSON. A worker sends all commands of a task in one gRPC message, which
+ * has at most 4 MB. A larger one is refused, and the task fails again and again. Accepted updates (`updateBytes`) and the rest of each command need the
+ * remaining space.
  */
-const taskBytes = 2_500_000;
+const taskBytes = 2_200_000;
+
+/** The updates that one workflow task accepts, as JSON: its completion repeats them. */
+const updateBytes = 1_600_000;
 
 /** Values up to this estimate are not measured exactly, but counted as if each character took the six bytes of an escaped one. */
 const estimatedBytes = 30_000;
 
-/** What the task under way has used. Each workflow has modules of its own. */
-let used = 0;
-
-const fits = (bytes: number) => used === 0 || used + bytes <= taskBytes;
-
-/** Whether an update with this payload can be accepted in this task: the acceptance repeats the payload. */
-export function fitsTask(payload: unknown): boolean {
-  return fits(sizeOf([payload]));
-}
-
-/** Counts an accepted update. Not called by its validator, which does not run in a replay. */
-export function useTask(payload: unknown): void {
-  used += sizeOf([payload]);
-}
-
 /** Spreads activities and workflows whose arguments are large over several workflow tasks: a short timer ends a task that is full. */
 export function boundedTasks(): Required<Pick<WorkflowInterceptors, 'internals' | 'outbound'>> {
+  // Not at the top of the module: workflows share their modules.
+  let used = 0;
   let nextTask: Promise<void> | undefined;
 
+  const fits = (bytes: number) => used === 0 || used + bytes <= taskBytes;
   const begin = <T>(bytes: number, start: () => Promise<T>) => {
     used += bytes;
     return start();
@@ -71,4 +63,23 @@ export function boundedTasks(): Required<Pick<WorkflowInterceptors, 'internals' 
 function sizeOf(args: readonly unknown[]): number {
   const estimate = weightOf(args);
   return estimate > estimatedBytes ? bytesOf(args) : estimate * 6;
+}
+
+/** The updates that the current workflow task has accepted. */
+export interface AcceptedUpdates {
+  /** When the task began: each task has a time of its own. */
+  at: number;
+  bytes: number;
+}
+
+/** Whether the task can accept another update. */
+export function fitsTask(accepted: AcceptedUpdates, payload: unknown): boolean {
+  return accepted.at !== Date.now() || accepted.bytes + sizeOf([payload]) <= updateBytes;
+}
+
+/** Counts an accepted update. Called by its handler: a validator does not run in a replay. */
+export function countUpdate(accepted: AcceptedUpdates, payload: unknown): void {
+  const now = Date.now();
+  if (accepted.at !== now) Object.assign(accepted, { at: now, bytes: 0 });
+  accepted.bytes += sizeOf([payload]);
 }

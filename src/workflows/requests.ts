@@ -29,7 +29,7 @@ import {
 import { checkSettle } from '../core/settling';
 import { activeRun, type ThreadState } from '../core/state';
 import { acceptAnswer, acceptDecision, acceptOutputs } from './ask-people';
-import { fitsTask, useTask } from './bounded-tasks';
+import { countUpdate, fitsTask } from './bounded-tasks';
 import { grow, requestEvents } from './growth';
 import { mustHaveRoom, needsCheck } from './one-of-few';
 import { answerQueries } from './queries';
@@ -96,7 +96,7 @@ function request<T>(
   check: (payload: unknown) => Checked<T>,
   accept: (thread: ThreadContext, request: T, extra: Extra) => unknown,
 ): Take {
-  const { state } = thread;
+  const { state, accepted } = thread;
   const understand = (payload: unknown): { again: Receipt } | { request: T; mark?: RequestMark } => {
     const undecodable = decodeFailureOf(payload);
     if (undecodable) refuse(`${name}: the payload can't be read: ${undecodable}`);
@@ -143,12 +143,12 @@ function request<T>(
     },
     update(payload) {
       grow(thread.growth, requestEvents, payload);
-      useTask(payload);
+      countUpdate(accepted, payload);
       return take(payload);
     },
     validator(payload) {
       understand(payload);
-      if (!fitsTask(payload)) refuse(`${name}: several large requests arrived at the same time; send it again`, 'busy');
+      if (!fitsTask(accepted, payload)) refuse(`${name}: several large requests arrived at the same time; send it again`, 'busy');
     },
   };
 }

@@ -4,6 +4,7 @@ import { readCarried } from '../core/carried';
 import type { RequestMark } from '../core/request-ids';
 import type { CancelRequest } from '../core/requests';
 import { newThread, type Overrides, type ThreadState } from '../core/state';
+import type { AcceptedUpdates } from './bounded-tasks';
 import { type Growth, grow, noGrowth } from './growth';
 import { newId, type RecordEvent, recorder, showDetails } from './record';
 
@@ -30,6 +31,8 @@ export interface ThreadContext {
   underWay: Map<string, RequestMark>;
   /** Decisions and answers that are being checked, by call id, with the time they arrived. Not part of the state, as `checking`. */
   deciding: Map<string, Set<{ at: number; done: Promise<unknown> }>>;
+  /** The updates that the current workflow task has accepted. */
+  accepted: AcceptedUpdates;
   /** Whether a model call is in progress. */
   asking?: boolean;
   /** How often heartbeats arrived too late in this run. Each time lengthens the heartbeat timeout of the next steps. */
@@ -62,6 +65,7 @@ export function openThread(input: ThreadInput, carried?: unknown): ThreadContext
     checking: 0,
     underWay: new Map(),
     deciding: new Map(),
+    accepted: { at: 0, bytes: 0 },
     alarms: 0,
   };
 }
