@@ -69,6 +69,7 @@ export function runTool(deps: ActivityDependencies): Activities['runTool'] {
         threadId: step.threadId,
         runId,
         attempt: step.attempt,
+        mayStart: step.mayStart,
         workspace,
         dependencies: deps.dependencies,
         ...(answers && { answers }),

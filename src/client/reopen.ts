@@ -1,5 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError, type WorkflowExecutionDescription } from '@temporalio/client';
 import type { LonghaulClient } from '../client';
+import { eventsBeforeFirstTask, reopening } from '../contract/reopening';
+import { queries } from '../contract/requests';
 import { type ReopenRequest, type ThreadInput, workflowType } from '../contract/thread';
 import { LonghaulError, wordsOf } from './errors';
 import { pause, persist } from './persist';
@@ -16,8 +18,9 @@ export async function reopen(client: LonghaulClient, id: string, words: ReopenOp
   const thread = client.attach(id);
   const found = await whenClosed(thread);
   if (!found) return thread;
-  mustBeReopenable(id, found, (await thread.status()).mode);
-  await begin(client, found, words);
+  const closed = (await neverOpened(thread, found)) ?? found;
+  if (closed === found) mustBeReopenable(id, found, (await thread.status()).mode);
+  await begin(client, closed, words);
   await isOpen(thread);
   return thread;
 }
@@ -43,6 +46,31 @@ async function describe({ client: { temporal, options }, id }: Thread): Promise<
   } catch (error) {
     throw explain(id, 'reopen', error);
   }
+}
+
+/**
+ * If the last execution was to reopen the thread, and ended before it had the state (it was cancelled or terminated, for example): the closed execution
+ * that it was to reopen.
+ */
+async function neverOpened(
+  thread: Thread,
+  { memo = {}, historyLength, runId }: WorkflowExecutionDescription,
+): Promise<WorkflowExecutionDescription | undefined> {
+  if (typeof memo.reopens !== 'string') return undefined;
+  const { temporal } = thread.client;
+  const wasTaken = historyLength > eventsBeforeFirstTask;
+  const isOpened =
+    wasTaken &&
+    !(await temporal.workflow
+      .getHandle(thread.id, runId)
+      .query(queries.status)
+      .then(
+        () => false,
+        (error: unknown) => wordsOf(error).includes(reopening),
+      ));
+  if (isOpened) return undefined;
+  const before = await temporal.workflow.getHandle(thread.id, memo.reopens).describe();
+  return (await neverOpened(thread, before)) ?? before;
 }
 
 function mustBeReopenable(id: string, { status }: WorkflowExecutionDescription, mode: string): void {

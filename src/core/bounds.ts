@@ -153,9 +153,18 @@ export const bounds = {
   requestChars: 2_000_000,
   /** A message from a client. */
   messageBytes: 1_500_000,
+  /**
+   * The results of one answer's calls, before a person or a program submits or settles another one, and all arguments that people edit for it. The
+   * thread can't continue as new before these calls are done. Up to `smallResultBytes` are always accepted, so that a run can end.
+   */
+  answerResultsBytes: 6_000_000,
+  answerEditsBytes: 3_000_000,
+  smallResultBytes: 4_000,
   /** Queued messages. Continue-as-new passes them on, and one event contains all that begin a run. */
   queue: 100,
   queueBytes: 1_600_000,
+  /** Of these, messages that wait for the end of the run. A thread with more could not continue as new meanwhile. */
+  queueAfterRunBytes: 800_000,
   /** Edited arguments. In an activity's input they are JSON within JSON, which at worst doubles their size. */
   editedBytes: 500_000,
   /** Arguments as a tool takes them, which people are shown. They are recorded in addition to the model's own. */
@@ -173,6 +182,8 @@ export const bounds = {
   commandNestedChars: 40_000,
   /** A signature of a decision. Enough for every algorithm in use. */
   signatureChars: 8_000,
+  /** A signed request, with the call that it is about. The worker's verifier receives both, as the arguments of an activity. */
+  attestedBytes: 1_900_000,
   /** Groups of a decider. */
   groups: 100,
   /** The policy by which people are asked about one call. */

@@ -1,3 +1,5 @@
+import { bounds } from './bounds';
+import { bytesOf } from './context/carry';
 import type { ToolMessage } from './message';
 import type { ToolQuestion } from './questions';
 import type { AskState, CallState, RunState, ThreadState } from './state';
@@ -74,4 +76,23 @@ export function isCarriedOut(verdict: Verdict): verdict is Extract<Verdict, { ki
 export function resultOf({ id, name, messageId, outcome }: Extract<CallState, { phase: 'done' }>): ToolMessage {
   const { content, status, outputRef } = outcome;
   return { id: messageId, role: 'tool', toolCallId: id, name, content, isError: status !== 'success', ...(outputRef && { outputRef }) };
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** The results of a run's calls so far, in bytes of JSON. Results never change. */
+export function resultBytes(run: RunState | null): number {
+  return (run?.calls ?? []).reduce((sum, call) => {
+    if (call.phase !== 'done') return sum;
+    const size = sizes.get(call.outcome) ?? bytesOf(call.outcome);
+    sizes.set(call.outcome, size);
+    return sum + size;
+  }, 0);
+}
+
+/** Why a result from outside is not accepted, or undefined. */
+export function whyTooMuch(run: RunState | null, bytes: number): string | undefined {
+  const before = resultBytes(run);
+  if (bytes <= bounds.smallResultBytes || before + bytes <= bounds.answerResultsBytes) return undefined;
+  return `the results of this answer's calls have ${before} bytes, and this one ${bytes}; together they may have ${bounds.answerResultsBytes}. Store it elsewhere and give a reference`;
 }

@@ -1,6 +1,6 @@
 import type { AgentFacts } from './agent';
 import { bounds } from './bounds';
-import { findCall } from './calls';
+import { findCall, whyTooMuch } from './calls';
 import { checkName, checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
@@ -8,7 +8,7 @@ import { isObject } from './json';
 import { checkPerson, cleanName, earlierNames, sameName } from './people';
 import { type Refusal, type RefusalCode, refusal } from './refusal';
 import type { DecisionRequest, SubmitRequest } from './requests';
-import { activeRun, type CallState, type ThreadState } from './state';
+import { activeRun, type CallState, type RunState, type ThreadState } from './state';
 import { type AskPolicy, type ToolOutput, toContent } from './tool';
 import { askPolicyOf, checkedCall } from './views';
 
@@ -39,9 +39,16 @@ export function checkSubmit(state: ThreadState, payload: unknown, verified?: Ver
     accepted.push({ toolCallId: id, output: item.output, ...(item.isError ? { isError: true } : {}) });
   }
   // Measured as the model will see them: values that are not text become JSON, and JSON within JSON is longer.
-  if (bytesOf(accepted.map(({ output }) => toContent(output))) > bounds.messageBytes)
+  const bytes = bytesOf(accepted.map(({ output }) => toContent(output)));
+  if (bytes > bounds.messageBytes)
     return no(`submitToolOutputs: the outputs are larger than ${bounds.messageBytes} bytes; store them elsewhere and submit a reference`);
+  const tooMuch = whyTooMuch(state.run, bytes);
+  if (tooMuch) return no(`submitToolOutputs: ${tooMuch}`);
   return yes({ outputs: accepted, ...who.request });
+}
+
+function editedBytes(run: RunState | null): number {
+  return (run?.calls ?? []).reduce((sum, { editedArguments = '' }) => sum + editedArguments.length, 0);
 }
 
 /** Checks an `approve` request. `verified`: as for `checkSubmit`. */
@@ -67,6 +74,12 @@ export function checkDecision(state: ThreadState, payload: unknown, verified?: V
   // In an activity's input they are JSON within JSON, which at worst doubles their size.
   if (edited !== undefined && bytesOf(JSON.stringify(edited)) > bounds.editedBytes) {
     return no(`approve: the edited arguments are larger than ${bounds.editedBytes} bytes; store what is large where the tool can read it`);
+  }
+  const edits = edited === undefined ? 0 : editedBytes(state.run) + bytesOf(edited);
+  if (edits > bounds.answerEditsBytes && bytesOf(edited) > bounds.smallResultBytes) {
+    return no(
+      `approve: the arguments that were edited for this answer have ${edits} bytes; together they may have ${bounds.answerEditsBytes}`,
+    );
   }
   if (remember !== undefined && remember !== 'thread' && remember !== 'agent')
     return no(`approve: \`remember\` must be "thread" or "agent"; it is ${show(remember)}`);

@@ -225,6 +225,13 @@ function whyNotTaken(
       'not-waiting',
     );
   }
+  const later = delivery === 'after-run' && activeRun(state) ? queue.filter((message) => message.delivery === 'after-run') : undefined;
+  if (later && bytesOfQueue(later) + bytesOf(input) > bounds.queueAfterRunBytes) {
+    return refusal(
+      `messages that wait in thread "${threadId}" for the end of the run may have ${bounds.queueAfterRunBytes} bytes together; send it after the run`,
+      'queue-full',
+    );
+  }
   if (queue.length > 0 && bytesOfQueue(queue) + bytesOf(input) > bounds.queueBytes) {
     return refusal(
       `messages of ${bytesOfQueue(queue)} bytes already wait in thread "${threadId}"; wait for the run to take them in`,

@@ -1,5 +1,5 @@
 import { bounds } from './bounds';
-import { findCall, isCarriedOut } from './calls';
+import { findCall, isCarriedOut, whyTooMuch } from './calls';
 import { checkWords, show } from './check-input';
 import { type Checked, no, refused, yes } from './checked';
 import { bytesOf } from './context/carry';
@@ -32,6 +32,8 @@ export function checkSettle(state: ThreadState, payload: unknown, verified?: Ver
   if (bytesOf(toContent(output)) > bounds.messageBytes) {
     return no(`settle: the output is larger than ${bounds.messageBytes} bytes; store it elsewhere and give a reference`);
   }
+  const tooMuch = whyTooMuch(state.run, bytesOf(toContent(output)));
+  if (tooMuch) return no(`settle: ${tooMuch}`);
   const wrong =
     notWaitingFor(state, toolCallId, 'unsettled') ??
     notEntitled(state, toolCallId, who.request, verified) ??

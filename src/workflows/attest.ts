@@ -1,7 +1,9 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import { type Attestation, callDecidedBy, type SignableRequest, type SignedCall } from '../core/attestation';
+import { bounds } from '../core/bounds';
 import { findCall } from '../core/calls';
+import { bytesOf } from '../core/context/carry';
 import type { Verified } from '../core/decisions';
 import { activeRun, type CallState, type ThreadState } from '../core/state';
 import { askPolicyOf, checkedCall, shownArguments } from '../core/views';
@@ -28,6 +30,13 @@ export async function attest(thread: ThreadContext, request: SignableRequest): P
   const decided = callDecidedBy(request);
   const call = decided && findCall(run, decided.toolCallId);
   const asked = { agent: state.agent, runId: run?.id ?? '', request, ...(call && { call: signedCall(state, call) }) };
+  // A server ends the workflow if an activity's arguments are too large.
+  const bytes = bytesOf(asked);
+  if (bytes > bounds.attestedBytes) {
+    refuse(
+      `${name}: the call and what is said of it have ${bytes} bytes, of which at most ${bounds.attestedBytes} can be signed; store the content elsewhere and give a reference`,
+    );
+  }
   grow(growth, activityEvents, asked);
   const answer = await oneOfFew(thread, name, () =>
     verifyDecision(asked).catch((error: { cause?: Error }) =>

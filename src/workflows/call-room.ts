@@ -19,16 +19,24 @@ const historyBytes = 24_000_000;
 /** Images and files in the results of one answer's calls. */
 const mediaBytes = 8_000_000;
 
-/** The text of a result: 50 KiB, in which each character may be six times as long as JSON. */
-const textBytes = 350_000;
+/** The text of a result: 50 KiB, or twice that as JSON. */
+const textBytes = 110_000;
 
 /** How often the history contains a result: from the tool, and, if there are hooks on it, in their input. */
 const timesSeen = { withHooks: 2, without: 1 };
 
-/** What a result may contain, if the answer has so many calls that they might fill the history. Other media go to the store of outputs. */
-export function mediaRoom({ calls }: RunState): { mediaBytes?: number } {
-  const each = Math.floor(mediaBytes / calls.length);
+/**
+ * What a result may contain, if it might fill the history together with those of the answer's other calls, or of other calls in the background. Other
+ * media go to the store of outputs.
+ */
+export function mediaRoom({ calls }: RunState, background = false): { mediaBytes?: number } {
+  const each = Math.floor(mediaBytes / Math.max(calls.length, background ? bounds.backgroundCalls : 0));
   return each < bounds.mediaBytes ? { mediaBytes: each } : {};
+}
+
+/** Whether a result has room that a hook wants once more. */
+export function hasRoomForRetry({ growth }: ThreadContext): boolean {
+  return growth.bytes <= historyBytes / 2;
 }
 
 /** Whether another call may begin beside those that have `begun` in this execution. */

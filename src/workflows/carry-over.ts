@@ -1,7 +1,7 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ClosedThread, ThreadResult } from '../contract/thread';
 import { bytesOf, type Fitted, fit, openingToKeep } from '../core/context/carry';
-import type { Message } from '../core/message';
+import { type Message, toolCallsOf } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
 import type { agentThread } from './agent-thread';
@@ -25,7 +25,7 @@ export function shouldCarryOver(thread: ThreadContext, when: 'idle' | 'between t
   if (!isGrown(growth, state) || starting > 0 || state.background.some(isActivity) || !allHandlersFinished()) return false;
   const { log, run } = state;
   // While the run waits, its calls are carried over as they are. Between turns they are messages, which can be shortened.
-  const calls = when === 'idle' ? bytesOf(run?.calls ?? []) : 0;
+  const calls = when === 'idle' ? bytesOf(run?.calls ?? []) + openArgumentsBytes(state) : 0;
   // An execution completes at least one model call, whatever the thresholds are: otherwise the thread would make no progress.
   const gotOn = when === 'idle' || log.some(({ type }) => type === 'thread.message.completed');
   return gotOn && bytesBeside(state) + calls <= carryBytes - leastTranscript;
@@ -53,7 +53,11 @@ async function archiveToCarry(thread: ThreadContext): Promise<void> {
   const { state } = thread;
   if (bytesOfAll(state.messages) <= bytesToCarry(state)) return;
   takeInFinished(thread);
-  const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, { cut: true, opening: openingToKeep(state) });
+  const fitted = fit(state.messages, bytesToCarry(state) - spareBytes, {
+    cut: true,
+    open: hasOpenCalls(state),
+    opening: openingToKeep(state),
+  });
   // Nothing else changes the transcript meanwhile: requests only queue messages.
   const archiveRef = fitted && (await storeRemoved(thread, fitted.messages));
   if (archiveRef !== undefined) shortenTo(thread, 'carry-over', fitted as Fitted, archiveRef);
@@ -65,6 +69,16 @@ async function archiveToCarry(thread: ThreadContext): Promise<void> {
  */
 function takeInFinished(thread: ThreadContext): void {
   if (thread.state.run?.calls.every((call) => call.phase === 'done')) takeInResults(thread);
+}
+
+function hasOpenCalls({ run }: ThreadState): boolean {
+  return (run?.calls ?? []).some(({ phase }) => phase !== 'done');
+}
+
+/** The arguments of an answer whose calls are not done: they can't be shortened. */
+function openArgumentsBytes(state: ThreadState): number {
+  const answer = hasOpenCalls(state) ? state.messages.findLast(({ role }) => role === 'assistant') : undefined;
+  return answer?.role === 'assistant' ? bytesOf(toolCallsOf(answer.content)) : 0;
 }
 
 /** Sizes of messages, which never change. */
@@ -123,7 +137,7 @@ export function closedThread({ state, input }: ThreadContext): ClosedThread {
 function stateToCarry(state: ThreadState): ThreadState {
   const { archived: _, ...current } = state;
   const carried: ThreadState = { ...current, log: [], previousExecution: workflowInfo().runId };
-  const fitted = fit(carried.messages, bytesToCarry(carried), { cut: true, opening: openingToKeep(carried) });
+  const fitted = fit(carried.messages, bytesToCarry(carried), { cut: true, open: hasOpenCalls(carried), opening: openingToKeep(carried) });
   if (fitted) {
     const { messages, ...counts } = fitted;
     const transcript = { messages, hash: hashOf(messages) };

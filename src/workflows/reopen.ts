@@ -1,4 +1,4 @@
-import { defineUpdate, proxyActivities, setDefaultQueryHandler, setHandler } from '@temporalio/workflow';
+import { CancellationScope, defineUpdate, proxyActivities, setDefaultQueryHandler, setHandler } from '@temporalio/workflow';
 import type { Activities } from '../contract/activities';
 import { reopening } from '../contract/reopening';
 import { updates } from '../contract/requests';
@@ -17,7 +17,8 @@ const { readClosed } = proxyActivities<Activities>(readClosedOptions);
  */
 export async function reopenThread({ execution, ...words }: ReopenRequest): Promise<ThreadContext> {
   refuseForNow();
-  const { input, state } = await readClosed({ execution });
+  // A cancel waits until the state is there: it would otherwise end an execution that nobody can reopen.
+  const { input, state } = await CancellationScope.nonCancellable(() => readClosed({ execution }));
   const thread = openThread(input, state);
   grow(thread.growth, activityEvents, state);
   thread.record('thread.reopened', words);

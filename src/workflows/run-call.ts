@@ -8,7 +8,7 @@ import { runsOnce, toContent } from '../core/tool';
 import { checkedCall } from '../core/views';
 import { awaitPeople, requestAnswer } from './ask-people';
 import { continueInBackground, whyFull } from './background';
-import { mediaRoom } from './call-room';
+import { hasRoomForRetry, mediaRoom } from './call-room';
 import { callOf, finishCall, withheldWords } from './finish-call';
 import { hasHook, runHook, tooLargeForHooks } from './hooks';
 import { newId } from './record';
@@ -61,7 +61,7 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
     if (outcome.status === 'unknown' && leaveUnsettled(thread, { id, name }, verdict, outcome)) return gate.leave(id);
     if (!hasHook(thread, 'after:tool')) return finishCall(thread, id, { messageId, output: content, ...rest });
     const seen = { call: callOf(thread, id), status: outcome.status, content };
-    const refused = whyNotAgain(name, verdict, retries);
+    const refused = whyNotAgain(thread, name, verdict, retries);
     const ignored = (answer: HookAnswer['after:tool']) => (answer.retry ? refused : undefined);
     // A reference would lead to what a hook has removed from the result.
     const { outputRef: _, ...withoutRef } = rest;
@@ -87,8 +87,9 @@ export async function runCall(thread: ThreadContext, id: string, verdict: Runs, 
  * Returns why a call is not run again although a hook requests it, or undefined. A `keyed` call runs again with the same idempotency key: only
  * the service, not the hook, knows whether the first run had an effect. For a `verify` call, the probe knows, and is asked first.
  */
-function whyNotAgain(name: string, { effect }: Runs, retries: number): string | undefined {
+function whyNotAgain(thread: ThreadContext, name: string, { effect }: Runs, retries: number): string | undefined {
   if (runsOnce[effect]) return `retry: ${name} is a \`${effect}\` tool, which is never run twice`;
+  if (!hasRoomForRetry(thread)) return `retry: the results of this answer's calls are too large for another one of ${name}`;
   return retries >= mostRetries ? `retry: ${name} was run ${retries + 1} times already` : undefined;
 }
 
@@ -115,7 +116,7 @@ function requestOf(thread: ThreadContext, id: string, verdict: Runs, again = fal
     ...(!approved && !again && editedArguments === undefined && { unasked: true, ...(state.rules.length > 0 && { rules: state.rules }) }),
     ...(call.name === planTool && state.plan !== undefined && { plan: state.plan }),
     ...(verdict.questions && { answers }),
-    ...mediaRoom(run),
+    ...mediaRoom(run, verdict.background),
     ...(runsOnce[verdict.effect] && { once: true }),
     ...(verdict.effect === 'verify' && { verify: true, ...(again && { begun: true }) }),
   };

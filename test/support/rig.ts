@@ -40,12 +40,6 @@ export interface RigOptions {
   workers?: number;
 }
 
-/**
- * Whether workers run workflow code in a thread, as they do in use. Starting the thread takes a quarter of a second of CPU, so only the slower tests do
- * (`npm run test:long`, `test:kills`): a test file starts several workers.
- */
-const inThreads = process.env.LONGHAUL_TEST_THREADS === '1';
-
 /** A real worker on the test server, on a task queue of its own, with a scripted model behind real HTTP. Stopped after the file's tests. */
 export async function startRig({
   script,
@@ -79,7 +73,6 @@ export async function startRig({
         ...(shared && { bus: shared }),
         ...worker,
         ...options,
-        temporal: { debugMode: !inThreads, ...worker.temporal, ...options.temporal },
       });
       const running = created.run();
       // Checked in `stop`; until then a failure must not end the test process.

@@ -1,5 +1,5 @@
 import type { RunState } from '../../src/core/state';
-import { mediaRoom, roomForCall } from '../../src/workflows/call-room';
+import { hasRoomForRetry, mediaRoom, roomForCall } from '../../src/workflows/call-room';
 import type { ThreadContext } from '../../src/workflows/thread-context';
 
 const outcome = (content: string) => ({ status: 'success', content });
@@ -21,7 +21,8 @@ const each = (count: number, make: (id: number) => object) => Array.from({ lengt
 test('a call begins while all running calls, and it, have room for the largest result', () => {
   expect(room({ calls: [] })).toBe('now');
   expect(room({ calls: each(8, running) })).toBe('now');
-  expect(room({ calls: each(127, running) })).toBe('later');
+  expect(room({ calls: each(127, running) })).toBe('now');
+  expect(room({ calls: each(127, running), bytes: 4_000_000 })).toBe('later');
   expect(room({ calls: each(127, waiting) })).toBe('now');
 });
 
@@ -40,4 +41,13 @@ test('a call never has room if what was written leaves none, also for characters
 test('many calls share the room for images and files', () => {
   expect(mediaRoom({ calls: each(7, running) } as unknown as RunState)).toEqual({});
   expect(mediaRoom({ calls: each(128, running) } as unknown as RunState)).toEqual({ mediaBytes: 62_500 });
+});
+
+test('a call in the background has the room that is left if as many calls as possible run there', () => {
+  expect(mediaRoom({ calls: each(1, running) } as unknown as RunState, true)).toEqual({ mediaBytes: 80_000 });
+});
+
+test('a hook repeats no call whose result might have no room', () => {
+  const thread = (bytes: number) => ({ growth: { events: 0, bytes } }) as unknown as ThreadContext;
+  expect([4_000_000, 20_000_000].map((bytes) => hasRoomForRetry(thread(bytes)))).toEqual([true, false]);
 });

@@ -9,10 +9,10 @@ import { createVerifier } from '../../src/worker/verifier';
 import { type Rig, startRig, until } from '../support/rig';
 import { newFolder, removeFolders } from '../tools/tool-host';
 import { handleOf } from './asking';
-import { ofType, scenes, story } from './scenes';
+import { gate, ofType, scenes, story, textOf } from './scenes';
 
 const { script, scene } = scenes();
-const image = `data:image/png;base64,${'A'.repeat(1_000_000)}`;
+const image = `data:image/png;base64,${'A'.repeat(1_040_000)}`;
 const picture = (name: string, more = '') =>
   defineTool({
     name,
@@ -33,6 +33,25 @@ const checked = defineAgent({
   tools: [picture('shot', '\u0001'.repeat(51_000))],
   hooks: defineHooks({ 'after:tool': () => undefined }),
 });
+const repeating = defineAgent({
+  ...settings,
+  name: 'repeating',
+  tools: [picture('shot', '\u0001'.repeat(51_000))],
+  hooks: defineHooks({ 'after:tool': () => ({ retry: true }) }),
+});
+const common = gate();
+const later = defineTool({
+  name: 'later',
+  description: 'Renders a page later.',
+  input: z.object({}),
+  effect: 'pure',
+  background: true,
+  async execute() {
+    await common.opened;
+    return [{ type: 'image' as const, url: image }];
+  },
+});
+const waiter = defineAgent({ ...settings, name: 'waiter', tools: [later] });
 const coder = defineAgent({
   ...settings,
   name: 'helper',
@@ -55,7 +74,7 @@ let signing: Rig;
 beforeAll(async () => {
   signing = await startRig({ script, agents: [outside], worker: { verifier }, client: { signer } });
   const workspace = await newFolder();
-  rig = await startRig({ script, agents: [looker, checked, coder, outside], worker: { workspace } });
+  rig = await startRig({ script, agents: [looker, checked, coder, outside, repeating, waiter], worker: { workspace } });
 });
 afterAll(removeFolders);
 
@@ -94,16 +113,41 @@ test('results that reach their hooks at the same time are sent to them in severa
 });
 
 test.each(['signed', 'plain'])('large outputs that are submitted at the same time are all taken in: %s', async (how) => {
-  const input = scene(({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : callEach(6, 'fetch')));
+  const input = scene(({ messages }) => (messages.at(-1)?.role === 'tool' ? say('Done.') : callEach(5, 'fetch')));
   const { client } = how === 'signed' ? signing : rig;
   const thread = await client.start(outside, input);
   const calls = await until(
     () => thread.pending(),
-    ({ length }) => length === 6,
+    ({ length }) => length === 5,
   );
   const output = 'o'.repeat(1_400_000);
-  await Promise.all(calls.map(({ toolCallId }) => thread.submitToolOutputs([{ toolCallId, output }], { by: 'dana' })));
+  const [last, ...first] = calls.map(({ toolCallId }) => toolCallId);
+  const submit = (toolCallId = '', answer = output) => thread.submitToolOutputs([{ toolCallId, output: answer }], { by: 'dana' });
+  await Promise.all(first.map((toolCallId) => submit(toolCallId)));
+  // What the answer's calls return together is bounded; a short result is always taken in.
+  await expect(submit(last)).rejects.toThrow(/together they may have 6000000\. Store it elsewhere and give a reference/);
+  await submit(last, 'It is in the store.');
   expect(await thread.result()).toMatchObject({ status: 'completed', output: 'Done.' });
+});
+
+test('calls in the background that end at the same time leave room in the history', async () => {
+  const input = scene(({ messages }) => {
+    const results = messages.filter(({ content }) => textOf({ role: 'user', content }).includes('[Result of later')).length;
+    const turn = messages.filter(({ role }) => role === 'assistant').length;
+    if (turn < 8) return callEach(7, 'later');
+    if (turn === 8) common.open();
+    return results === 56 ? say('Done.') : say('Waiting.');
+  });
+  const thread = await rig.client.start(waiter, input);
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'Done.' });
+});
+
+test('a hook that wants calls with large results again gets them while they have room', async () => {
+  const input = scene([callEach(7, 'shot'), say('Done.')]);
+  const thread = await rig.client.start(repeating, input);
+  expect(await thread.result()).toMatchObject({ status: 'completed', output: 'Done.' });
+  const hooks = ofType(await story(thread), 'agent.hook.completed').map(({ data }) => data.ignored ?? '');
+  expect(hooks).toContainEqual(expect.stringContaining("retry: the results of this answer's calls are too large"));
 });
 
 test('a thread that remembers many rules runs only as many calls at once as their requests allow', async () => {

@@ -164,6 +164,57 @@ test('what can not be reopened is refused with the reason, and stays as it was',
   expect((await once.result()).output).toBe('done');
 });
 
+const startReopening = (thread: Thread, execution: string) =>
+  rig.client.temporal.workflow.start(workflowType, {
+    workflowId: thread.id,
+    taskQueue: rig.taskQueue,
+    args: [{ agent: 'talker', input: '(reopened)', mode: 'conversation', reopens: { execution } }],
+    memo: { reopens: execution },
+  });
+
+test('a client that is slow to reopen an execution reopens what another one has reopened and closed since', async () => {
+  const { thread, execution } = await closed();
+  await rig.client.reopen(thread.id);
+  await thread.send('In between');
+  await until(
+    () => thread.messages(),
+    (messages) => messages.length === 4,
+  );
+  await thread.close();
+  await ended(thread);
+  await startReopening(thread, execution);
+  await reaches(thread, 'idle');
+  expect((await thread.messages()).map(({ content }) => textOf({ role: 'user', content: content as string }))).toContain('In between');
+  const events = await readAll(thread);
+  expect(ofType(events, 'thread.reopened')).toHaveLength(2);
+  expectInvariants(events, await thread.messages(), thread.id);
+  await thread.close();
+});
+
+test('a conversation whose reopening was cancelled or terminated can be reopened', async () => {
+  const { thread, execution } = await closed();
+  const [worker] = rig.workers;
+  await worker?.stop();
+  const reopening = await startReopening(thread, execution);
+  await reopening.cancel();
+  await rig.addWorker();
+  expect((await ended(thread)).status.name).toBe('CANCELLED');
+  await rig.client.reopen(thread.id);
+  await thread.close();
+  const last = await ended(thread);
+  await rig.workers.at(-1)?.stop();
+  const gone = await startReopening(thread, last.runId);
+  await gone.terminate();
+  await rig.addWorker();
+  await rig.client.reopen(thread.id);
+  await thread.send('Still there?');
+  await until(
+    () => thread.messages(),
+    (messages) => messages.length === 4,
+  );
+  await thread.close();
+});
+
 test('a workflow that is started with the id of an execution takes in only a closed conversation of its own thread', async () => {
   const { thread, execution } = await closed();
   const forge = (workflowId: string, reopens: unknown) =>

@@ -9,18 +9,24 @@ import { confirmCancel } from './confirm-cancel';
  * The server is asked with a heartbeat if the attempt is older than its heartbeat timeout by this machine's clock, or if an earlier attempt was
  * lost: heartbeats may then take longer than the timeout, and the work would be wasted. Before a call that must not run twice, the server is always
  * asked, because clocks differ. The answer is valid from the time of the question, so a process that was frozen in between asks again.
+ *
+ * Returns a function to call at the moment of the effect: if the answer is too old by then, it asks again, and returns the promise.
  */
-export async function mayBegin(context: Context, details: Partial<StepProgress>, { always }: { always: boolean }): Promise<void> {
+export async function mayBegin(context: Context, details: Partial<StepProgress>, { always }: { always: boolean }): Promise<MayStart> {
   const { heartbeatTimeoutMs: timeoutMs, startToCloseTimeoutMs, currentAttemptScheduledTimestampMs: scheduledAt } = context.info;
-  if (timeoutMs === undefined) return;
-  if (!always && Date.now() - scheduledAt < timeoutMs) return;
+  if (timeoutMs === undefined) return () => undefined;
   const safeMs = Math.min(timeoutMs, startToCloseTimeoutMs) / 2;
-  for (;;) {
-    const askedAt = performance.now();
-    await ask(context, details, safeMs);
-    if (performance.now() - askedAt < safeMs) return;
+  let askedAt = performance.now();
+  if (always || Date.now() - scheduledAt >= timeoutMs) {
+    do {
+      askedAt = performance.now();
+      await ask(context, details, safeMs);
+    } while (performance.now() - askedAt >= safeMs);
   }
+  return () => (performance.now() - askedAt < safeMs ? undefined : mayBegin(context, details, { always: true }));
 }
+
+export type MayStart = () => Promise<unknown> | undefined;
 
 /** `details`: the progress of earlier attempts, which the heartbeat would otherwise overwrite. */
 async function ask(context: Context, details: Partial<StepProgress>, withinMs: number): Promise<void> {

@@ -5,7 +5,7 @@ import { addWaste } from '../../core/waste';
 import { confirmCancel } from './confirm-cancel';
 import type { ActivityDependencies } from './dependencies';
 import { type Heartbeats, heartbeats } from './heartbeats';
-import { mayBegin } from './may-begin';
+import { type MayStart, mayBegin } from './may-begin';
 import { listStep } from './running-steps';
 import { untilHeard } from './until-heard';
 
@@ -17,6 +17,8 @@ export interface Step {
   /** Counts from 1, over all schedulings of the step. */
   attempt: number;
   signal: AbortSignal;
+  /** To call right before an effect: asks the server again if the process was frozen, and rejects if the attempt is over. */
+  mayStart: MayStart;
   /** The progress that the previous attempt left, if any. */
   before: Partial<StepProgress> | undefined;
   publish<T extends EphemeralEventType>(type: T, runId: string, data: EphemeralEventData[T]): void;
@@ -41,7 +43,7 @@ export async function runStep<T>(
   const threadId = given ?? workflowExecution?.workflowId ?? '';
   const execution = workflowExecution?.runId ?? '';
   const someWereLost = attempt > 1 + (before?.failed?.length ?? 0) + (before?.throws ?? 0);
-  await mayBegin(context, before ?? progress(), { always: once || someWereLost });
+  const mayStart = await mayBegin(context, before ?? progress(), { always: once || someWereLost });
   const heardAt = performance.now();
   const beats = heartbeats(context, progress, deps);
   // Events that arrive after the end of a step (from an aborted stream) are dropped.
@@ -55,6 +57,7 @@ export async function runStep<T>(
         attempt,
         signal: AbortSignal.any([context.cancellationSignal, stop.signal]),
         before,
+        mayStart,
         publish(type, runId, data) {
           const event = { type, timestamp: new Date().toISOString(), threadId, runId, data } as EphemeralEvent;
           if (!isOver) bus.publish({ kind: 'event', event });

@@ -18,6 +18,8 @@ export function openingToKeep({ run, facts }: ThreadState): readonly string[] | 
 
 export interface FitOptions {
   cut?: boolean;
+  /** Calls of the last answer are not done, and need their arguments. */
+  open?: boolean;
   opening?: readonly string[] | undefined;
 }
 
@@ -28,7 +30,11 @@ export interface FitOptions {
  * and the engine say later has the role of a user. With `cut`, the remaining texts are shortened too, for cases in which the thread would otherwise be
  * lost. Returns undefined if the transcript fits unchanged.
  */
-export function fit(messages: readonly Message[], maxBytes: number, { cut = false, opening }: FitOptions = {}): Fitted | undefined {
+export function fit(
+  messages: readonly Message[],
+  maxBytes: number,
+  { cut = false, open = false, opening }: FitOptions = {},
+): Fitted | undefined {
   const sizes = messages.map(bytesOf);
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes <= maxBytes) return undefined;
@@ -57,6 +63,7 @@ export function fit(messages: readonly Message[], maxBytes: number, { cut = fals
     droppedMessages += end - at;
   }
   if (cut && bytes > maxBytes) bytes = cutTexts(kept, bytes, maxBytes);
+  if (cut && !open && bytes > maxBytes) bytes = leaveOutArguments(kept, bytes, maxBytes);
   return { messages: kept, prunedOutputs, droppedMessages, bytes };
 }
 
@@ -79,7 +86,9 @@ export function endOfBlock(messages: readonly Message[], start: number): number 
 /** Texts this short are not worth cutting. */
 const shortText = 2_000;
 
-/** Halves the longest text repeatedly, or clears images and files, in place, until all messages fit or all texts are short. Returns the size then. */
+/**
+ * Halves the longest text repeatedly, or clears images and files, in place, until all messages fit or all texts are short. Returns the size then.
+ */
 function cutTexts(messages: Message[], before: number, maxBytes: number): number {
   let bytes = before;
   while (bytes > maxBytes) {
@@ -92,6 +101,28 @@ function cutTexts(messages: Message[], before: number, maxBytes: number): number
     messages[at] = short;
   }
   return bytes;
+}
+
+/** Leaves out long arguments of calls, in place, until all messages fit. Returns the size then. */
+function leaveOutArguments(messages: Message[], before: number, maxBytes: number): number {
+  let bytes = before;
+  for (const [at, message] of messages.entries()) {
+    if (bytes <= maxBytes) break;
+    const short = withoutArguments(message);
+    bytes += bytesOf(short) - bytesOf(message);
+    messages[at] = short;
+  }
+  return bytes;
+}
+
+/** Replaces the arguments of an answer's calls, which are done, by their length. */
+function withoutArguments(message: Message): Message {
+  if (message.role !== 'assistant') return message;
+  const content = message.content.map((part) => {
+    if (part.type !== 'tool-call' || part.arguments.length <= shortText) return part;
+    return { ...part, arguments: JSON.stringify({ left_out: `${part.arguments.length} characters` }) };
+  });
+  return { ...message, content };
 }
 
 /** Size of a message without an answer's calls, which must stay complete. */

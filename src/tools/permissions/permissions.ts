@@ -55,7 +55,7 @@ export interface Permissions {
    * Looks up what `decide` and `suggest` will need to know about the workspace, in short steps, and adds it to the call's `repositories`. Without it,
    * they look it up themselves, which can take a tenth of a second in a large repository.
    */
-  prepare?(call: PermissionCall): Iterable<unknown>;
+  prepare?: ((call: PermissionCall) => Iterable<unknown>) | undefined;
   /** Says what `decide` decides, and why. */
   explain(call: PermissionCall & { rules?: readonly PermissionRule[] | undefined }): Promise<Explanation>;
   /** Returns these permissions for one agent, whose remembered rules are read from the store. Called by `defineAgent`. */

@@ -12,8 +12,30 @@ export const maxImageBytes = bounds.mediaBytes;
 /** Space for the marker with any number. */
 const markerBytes = 160;
 
-/** Shortens a text to at most `max` bytes (at least 320): its head and tail, around a marker that says how much is missing. `ref`: where the whole is. */
+/**
+ * Shortens a text to at most `max` bytes (at least 320), and to twice as many as JSON, where a control character takes six: its head and tail, around a
+ * marker that says how much is missing. `ref`: where the whole is.
+ */
 export function capText(text: string, max = maxOutputBytes, ref?: string): string {
+  let [limit, shown] = [max, cutText(text, max, ref)];
+  for (let bytes = jsonBytes(shown); bytes > 2 * max && limit > 2 * markerBytes; bytes = jsonBytes(shown)) {
+    limit = Math.min(limit - 1, Math.floor((limit * 2 * max) / bytes));
+    shown = cutText(text, limit, ref);
+  }
+  return shown;
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
+}
+
+/** Whether a text is too long, or too long as JSON. */
+function isLong(text: string): boolean {
+  const bytes = Buffer.byteLength(text);
+  return bytes > maxOutputBytes || (bytes * 6 > 2 * maxOutputBytes && jsonBytes(text) > 2 * maxOutputBytes);
+}
+
+function cutText(text: string, max: number, ref?: string): string {
   const total = Buffer.byteLength(text);
   // A lone surrogate, which no encoder can represent, becomes a replacement character here too.
   if (total <= max) return wellFormed(text);
@@ -55,9 +77,9 @@ function truncated(ref: string): string {
 
 /** Whether `capContent` shortens the content. */
 export function isOverCap(content: Content): boolean {
-  if (typeof content === 'string') return Buffer.byteLength(content) > maxOutputBytes;
-  const text = content.reduce((sum, part) => sum + (part.type === 'text' ? Buffer.byteLength(part.text) : 0), 0);
-  return text > maxOutputBytes || content.length > maxParts;
+  if (typeof content === 'string') return isLong(content);
+  const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  return isLong(text) || content.length > maxParts;
 }
 
 interface Cap {

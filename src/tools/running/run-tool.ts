@@ -33,10 +33,13 @@ interface RawExecution {
 }
 
 /**
- * Runs a tool with validated arguments, and stores its output. Never throws. The tool is abandoned a moment after the timeout or the cancel;
+ * Runs a tool with validated arguments, and stores its output. Throws only what `host.mayStart` throws. The tool is abandoned a moment after the timeout or the cancel;
  * storing is bounded by `host.keep`.
  */
 export async function runTool(tool: Tool, call: ToolCall, args: unknown, host: ToolHost & { timeoutMs: number }): Promise<Execution> {
+  // After everything that takes time, and with no await between, so that a frozen process asks again.
+  const waits = host.mayStart?.();
+  if (waits !== undefined) await waits;
   const started = performance.now();
   const { outcome, threw } = await execute(tool, call, args, host);
   const durationMs = Math.round(performance.now() - started);

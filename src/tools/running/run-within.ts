@@ -22,6 +22,8 @@ export interface ToolHost {
   /** Stores outputs. Without it, what the model does not see of an output is lost. */
   keep?: KeepBytes;
   dependencies?: Dependencies;
+  /** Called right before the tool begins. Returns a promise if that must wait, which rejects if the attempt is over. */
+  mayStart?(): Promise<unknown> | undefined;
   /** How many bytes of images and files the result may contain. Default: what one result may. */
   mediaBytes?: number;
   /** The answers to earlier questions of the call. Absent: it can't ask people. */
