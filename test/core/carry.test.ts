@@ -204,3 +204,16 @@ describe('what the current run is about', () => {
     expect(textOf(shrink(messages, 1_500_000, { cut: true })?.messages[0]?.content ?? '')).toBe(`${words}\n\n[Image or file cleared]`);
   });
 });
+
+test('long arguments of calls that are done are left out if nothing else can be shortened, and those of open calls never', () => {
+  const call = { type: 'tool-call', id: 'c1', name: 'save', arguments: JSON.stringify({ text: 'x'.repeat(10_000) }) };
+  const messages = [
+    { id: 'm1', role: 'user', content: 'Save it.' },
+    { id: 'm2', role: 'assistant', content: [call] },
+    { id: 'm3', role: 'tool', toolCallId: 'c1', name: 'save', content: 'saved', isError: false },
+  ] as unknown as Message[];
+  const done = shrink(messages, 2_000, { cut: true });
+  expect(done?.bytes).toBeLessThan(2_000);
+  expect(JSON.stringify(done?.messages)).toContain(JSON.stringify(JSON.stringify({ left_out: '10011 characters' })));
+  expect(shrink(messages, 2_000, { cut: true, open: true })?.messages).toEqual(messages);
+});
