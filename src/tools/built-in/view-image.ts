@@ -31,7 +31,7 @@ export const viewImage = defineTool({
     const text = `${workspace.show(real)}: ${mediaType}, ${width}x${height} pixels, ${bytes.length} bytes`;
     if (judged === 'fits') return [{ type: 'text', text }, imagePart({ mediaType, bytes }, detail)];
     const work = { bytes, mediaType, ...scaledTo, maxBytes: mostFileBytes(ctx.maxOutputBytes) };
-    const made = await smallerImage(work, ctx.signal).catch((error: Error) => {
+    const made = await smallerImage(work, ctx).catch((error: Error) => {
       throw new WorkspaceError(`'${path}' can't be shown: ${error.message}.`);
     });
     const shownAs = `; ${made.isFirstFrame ? 'its first frame is ' : ''}shown as ${made.mediaType}, ${made.width}x${made.height} pixels`;
