@@ -58,10 +58,10 @@ test.each<[string, object]>([
   ],
 ])('a schema that refers %s gives arguments of bounded size', async (_, schema) => {
   const recursive = defineTool({ name: 'tree', description: 'Takes a tree.', input: { type: 'object', ...schema }, execute: () => 'ok' });
-  expect(await fuzzTool(recursive, { calls: 5 })).toMatchObject({ calls: 5 });
-  for (let seed = 0; seed < 20; seed++) {
+  expect(await fuzzTool(recursive, { calls: 20 })).toMatchObject({ calls: 20 });
+  for (let seed = 0; seed < 50; seed++) {
     // Some of its values are texts of 100,000 characters.
-    expect(confusedArguments(recursive.parameters, seeded(seed)).replace(/x{100000}/g, 'x').length).toBeLessThan(500_000);
+    expect(confusedArguments(recursive.parameters, seeded(seed)).replaceAll('x'.repeat(100_000), 'x').length).toBeLessThan(500_000);
   }
 });
 
