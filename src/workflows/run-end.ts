@@ -107,6 +107,8 @@ function recordEnd({ state, record }: ThreadContext, end: RunEnd, output: string
     }
     case 'expired':
       return record('thread.run.expired', { reason: 'suspended', message: end.message });
+    default:
+      return unreachable(end);
   }
 }
 
