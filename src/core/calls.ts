@@ -1,5 +1,5 @@
 import { bounds } from './bounds';
-import { bytesOf } from './context/carry';
+import { fixedBytes } from './context/carry';
 import type { ToolMessage } from './message';
 import type { ToolQuestion } from './questions';
 import type { AskState, CallState, RunState, ThreadState } from './state';
@@ -78,16 +78,9 @@ export function resultOf({ id, name, messageId, outcome }: Extract<CallState, { 
   return { id: messageId, role: 'tool', toolCallId: id, name, content, isError: status !== 'success', ...(outputRef && { outputRef }) };
 }
 
-const sizes = new WeakMap<object, number>();
-
-/** The results of a run's calls so far, in bytes of JSON. Results never change. */
-export function resultBytes(run: RunState | null): number {
-  return (run?.calls ?? []).reduce((sum, call) => {
-    if (call.phase !== 'done') return sum;
-    const size = sizes.get(call.outcome) ?? bytesOf(call.outcome);
-    sizes.set(call.outcome, size);
-    return sum + size;
-  }, 0);
+/** The results of a run's calls so far, in bytes of JSON. */
+function resultBytes(run: RunState | null): number {
+  return (run?.calls ?? []).reduce((sum, call) => sum + (call.phase === 'done' ? fixedBytes(call.outcome) : 0), 0);
 }
 
 /** Why a result from outside is not accepted, or undefined. */

@@ -1,5 +1,5 @@
 import { bounds } from '../core/bounds';
-import { bytesOf } from '../core/context/carry';
+import { fixedBytes } from '../core/context/carry';
 import type { CallState, RunState } from '../core/state';
 import { weightOf } from './growth';
 import { hasHook } from './hooks';
@@ -51,12 +51,7 @@ export function roomForCall(thread: ThreadContext, run: RunState, begun: Readonl
   return running > 0 ? 'later' : 'never';
 }
 
-const measured = new WeakMap<object, number>();
-
 /** What a result takes in the history beyond the estimate by which growth counts it. */
 function escapedBytes(call: CallState): number {
-  if (call.phase !== 'done') return 0;
-  const bytes = measured.get(call.outcome) ?? bytesOf(call.outcome) - weightOf(call.outcome);
-  measured.set(call.outcome, bytes);
-  return bytes;
+  return call.phase === 'done' ? fixedBytes(call.outcome) - weightOf(call.outcome) : 0;
 }

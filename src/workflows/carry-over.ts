@@ -1,6 +1,6 @@
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ClosedThread, ThreadResult } from '../contract/thread';
-import { bytesOf, type Fitted, fit, openingToKeep } from '../core/context/carry';
+import { bytesOf, type Fitted, fit, fixedBytes, openingToKeep } from '../core/context/carry';
 import { type Message, toolCallsOf } from '../core/message';
 import type { BackgroundCall, ThreadState } from '../core/state';
 import { hashOf } from '../core/transcript';
@@ -81,17 +81,8 @@ function openArgumentsBytes(state: ThreadState): number {
   return answer?.role === 'assistant' ? bytesOf(toolCallsOf(answer.content)) : 0;
 }
 
-/** Sizes of messages, which never change. */
-const sizes = new WeakMap<Message, number>();
-
 function bytesOfAll(messages: readonly Message[]): number {
-  let sum = 0;
-  for (const message of messages) {
-    const size = sizes.get(message) ?? bytesOf(message);
-    sizes.set(message, size);
-    sum += size;
-  }
-  return sum;
+  return messages.reduce((sum, message) => sum + fixedBytes(message), 0);
 }
 
 /** The bytes that the transcript may have for the next execution. */

@@ -134,7 +134,8 @@ function beginCalls(thread: ThreadContext, run: RunState, progress: Progress): v
   }
 }
 
-const noRoom = 'The results of the other calls of this answer are too large for one turn. Call it again, with fewer calls in one answer.';
+const noRoom =
+  'What this turn has recorded leaves no room for another result. Call it again in the next answer, with fewer calls at a time.';
 
 function follow({ work, failures }: Progress, one: Promise<void>): void {
   work.push(one.catch((error: unknown) => failures.push(error)));

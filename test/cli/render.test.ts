@@ -486,11 +486,11 @@ test('a hint is a command that a shell accepts unchanged', () => {
 
 test('commands to copy begin with npx only if npx started this program', () => {
   const npx = { npm_command: 'exec' };
-  expect(startedByNpx(npx, '/work/node_modules/.bin/longhaul')).toBe(true);
+  expect(startedByNpx(npx, '/app/node_modules/.bin/longhaul')).toBe(true);
   expect(startedByNpx(npx, 'C:\\work\\node_modules\\longhaul\\bin\\longhaul.js')).toBe(true);
-  expect(startedByNpx(npx, '/work/node_modules/.bin/jest')).toBe(false);
+  expect(startedByNpx(npx, '/app/node_modules/.bin/jest')).toBe(false);
   expect(startedByNpx({}, '/usr/bin/longhaul')).toBe(false);
-  expect(startedByNpx({ npm_command: 'run-script' }, '/work/node_modules/.bin/longhaul')).toBe(false);
+  expect(startedByNpx({ npm_command: 'run-script' }, '/app/node_modules/.bin/longhaul')).toBe(false);
 });
 
 test.each<[string, AgentEvent, RegExp]>([

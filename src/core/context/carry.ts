@@ -86,9 +86,7 @@ export function endOfBlock(messages: readonly Message[], start: number): number 
 /** Texts this short are not worth cutting. */
 const shortText = 2_000;
 
-/**
- * Halves the longest text repeatedly, or clears images and files, in place, until all messages fit or all texts are short. Returns the size then.
- */
+/** Halves the longest text repeatedly, or clears images and files, in place, until all messages fit or all texts are short. Returns the size then. */
 function cutTexts(messages: Message[], before: number, maxBytes: number): number {
   let bytes = before;
   while (bytes > maxBytes) {
@@ -145,6 +143,15 @@ function cutMessage(message: Message): Message {
 
 export function bytesOf(value: unknown): number {
   return utf8Length(JSON.stringify(value) ?? '');
+}
+
+const sizes = new WeakMap<object, number>();
+
+/** The size of an object that never changes, such as a message or an outcome. Measured once. */
+export function fixedBytes(value: object): number {
+  const size = sizes.get(value) ?? bytesOf(value);
+  sizes.set(value, size);
+  return size;
 }
 
 /** Number of UTF-8 bytes of a text. The workflow sandbox has no encoder. */
